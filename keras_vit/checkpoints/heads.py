@@ -5,6 +5,7 @@ import re
 from keras_vit.checkpoints import tables
 from keras_vit.models.kinds import GIVES, note
 
+OF_TEXTS = re.compile(r"(.*\.)?(visual_projection\.weight|head\.proj(\.weight)?)|(visual\.)?proj")  # CLIP's
 # DINO's and iBOT's heads; OpenCLIP's projection of two layers is `head.mlp.fc1` and `fc2`.
 OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?(?!\.fc)|last_layer2?|last_norm2?)\.")
 
@@ -64,8 +65,8 @@ MULTI_LABEL = "multi_label"  # timm's word for several labels, true or false
 def kind_of(checkpoint, classes, options):
     """Returns the kind of output that a source states of its classifier, a row of `models.kinds`.
 
-    As in transformers' pipeline, one logit without a `problem_type` has a sigmoid. `None` if the source states none, or
-    its classifier is not loaded.
+    As in transformers' pipeline, one logit without a `problem_type` has a sigmoid. CLIP's projection gives embeddings.
+    `None` if the source states none, or its classifier is not loaded.
 
     Args:
         checkpoint: An open `Checkpoint`.
@@ -79,6 +80,8 @@ def kind_of(checkpoint, classes, options):
         return None
     if checkpoint.notes.get(GIVES) or KIND in checkpoint.notes:
         return checkpoint.notes.get(KIND)  # Keras's own file says it of a layer
+    if not any("classifier" in name for name in checkpoint.shapes) and any(map(OF_TEXTS.fullmatch, checkpoint.shapes)):
+        return "embeddings"
     config = checkpoint.config
     nested = config.get("pretrained_cfg") or {}
     stated = config.get("problem_type", nested.get("problem_type"))

@@ -24,6 +24,7 @@ def write_vectors(
         "vectors.npz"
     ),
     tokens: Flag = False,
+    projected: Flag = False,
     share: Annotated[Text, about('Such as "0/4": the first of four machines takes every fourth image.')] = "0/1",
     overwrite: Flag = False,
 ) -> None:
@@ -33,13 +34,16 @@ def write_vectors(
 
     Args:
         tokens: A vector for each patch instead of one for each image.
+        projected: Vectors after CLIP's projection, which are compared with those of texts.
         overwrite: Compute all again, in place of what is there, and of unfinished work of another model or images.
     """
     from keras_vit import frozen
     from keras_vit.frozen.embed import embed
 
     parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
-    out, changes = embed(folder, needed(model), to, tokens=tokens, share=parts, overwrite=overwrite)
+    out, changes = embed(
+        folder, needed(model), to, tokens=tokens, projected=projected, share=parts, overwrite=overwrite
+    )
     added = changes["kept"] or changes["changed"] or changes["dropped"]
     how = ", ".join(f"{count:,} {name}" for name, count in changes.items())
     print(f"{shown(out)}: {frozen.count(out):,} images{f' ({how})' if added else ''}")

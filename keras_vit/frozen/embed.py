@@ -30,6 +30,7 @@ def embed_folder(
     out: str | os.PathLike,
     *,
     tokens: bool = False,
+    projected: bool = False,
     share: tuple[int, int] = (0, 1),
     batch_size: int = 32,
     overwrite: bool = False,
@@ -49,6 +50,8 @@ def embed_folder(
             recipe with shipped weights, or a run directory. Images are prepared by `preprocess`.
         out: File to write, which ends in `.npz`: `load_index` reads it, and so does `numpy.load`.
         tokens: Whether to write a vector for each patch instead of one for each image.
+        projected: Whether to keep the head of a model of images and texts, CLIP's projection: vectors are then those
+            that are compared with texts, as from transformers' `get_image_features`. SigLIP's always are.
         share: `(i, n)`: only every n-th image, from the i-th, to divide a folder among machines. Give each its own
             `out`; `load_index(*files)` joins them. New images move others to another share.
         batch_size: Number of images that are computed at once.
@@ -59,7 +62,8 @@ def embed_folder(
         The path of the file. Its arrays are `vectors`, float32, `(images, width)` or with `tokens`
         `(images, rows, columns, width)`; `paths`, relative to the folder; `left_out`, pairs of a path and why it could
         not be read; `about`, JSON with the folder, the model and `changes`, the numbers of images that were `kept`,
-        `changed`, `new` and `dropped`; `stamps`, size and time of change of each image's file.
+        `changed`, `new` and `dropped`; and which `vectors` these are; `stamps`, size and time of change of each image's
+        file.
 
     Raises:
         FileNotFoundError: If the folder does not exist.
@@ -68,10 +72,11 @@ def embed_folder(
             writes this file; if unfinished work is of another model, or of other images.
         OSError: If writing fails, for example on a full disk. What was done remains.
     """
-    return embed(folder, model, out, tokens=tokens, share=share, batch_size=batch_size, overwrite=overwrite)[0]
+    given = {"tokens": tokens, "projected": projected, "share": share, "batch_size": batch_size}
+    return embed(folder, model, out, **given, overwrite=overwrite)[0]
 
 
-def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, overwrite=False):
+def embed(folder, model, out, *, tokens=False, projected=False, share=(0, 1), batch_size=32, overwrite=False):
     """Returns the path and the `changes` of `embed_folder`; arguments and errors as there."""
     folder, out = checks.path("folder", folder), checks.path("out", out)
     share = _share(share)
@@ -85,7 +90,7 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
     files = in_folder(folder)[share[0] :: share[1]]
     if not files:
         raise ValueError(f"Each share needs an image. Received: share={share}, and fewer images in {str(folder)!r}")
-    embedder = Embedder(model, tokens, batch_size)
+    embedder = Embedder(model, tokens, batch_size, projected)
     about |= {"model": embedder.name, "fingerprint": embedder.fingerprint()}
     _older(out, about, overwrite)
     partial = out.with_name(f"{out.name}.partial")
@@ -116,7 +121,8 @@ def embed(folder, model, out, *, tokens=False, share=(0, 1), batch_size=32, over
             if kept:
                 read = [name for name in stamps if name in kept or name not in faults]
                 vectors = _joined(stored(out, ("vectors", "about"))["vectors"], kept, vectors, read)
-            write(out, vectors, read, left_out, [stamps[name] for name in read], {**about, "changes": changes})
+            about |= {"changes": changes, "vectors": embedder.vectors, "projected": projected}
+            write(out, vectors, read, left_out, [stamps[name] for name in read], about, embedder.projection)
         del vectors  # closed, for systems that delete no open file
     finally:
         lock.release()

@@ -13,8 +13,10 @@ import numpy as np
 from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
+from keras_vit.explain.relevance import ends_in_features
 from keras_vit.export.fastest import Fastest
 from keras_vit.models.backbone import backbone, image_tower, input_of
+from keras_vit.models.kinds import name_of
 from keras_vit.models.preprocessing import evaluation_rule, listed, preprocess
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.feeding import run
@@ -46,12 +48,17 @@ class Embedder:
         tokens: Whether an image becomes a vector for each patch, `(rows, columns, width)`, instead of one, `(width,)`.
             They are the last block's, after the final norm if it comes before the pooling.
         batch_size: Number of images that are computed at once.
+        projected: Whether to keep the head of a model of images and texts, such as CLIP's projection: vectors are then
+            those that are compared with texts.
     """
 
-    def __init__(self, model, tokens=False, batch_size=32):
+    def __init__(self, model, tokens=False, batch_size=32, projected=False):
         checks.positive(batch_size=batch_size)
-        checks.switch(tokens=tokens)
-        self.model = _built(model)
+        checks.switch(tokens=tokens, projected=projected)
+        if tokens and projected:
+            raise ValueError("Vectors of patches have no projection. Received: tokens=True, projected=True")
+        self.model = _built(model, projected)
+        head = head_of_texts(self.model)
         self.name = "" if isinstance(model, keras.Model) else _name(model)
         self.batch_size = batch_size
         self.tokens = tokens
@@ -60,15 +67,24 @@ class Embedder:
             built = features(self.model, [-1], norm=bool(norm) and len(norm[0].output.shape) == 3)
             inputs, vectors = built.inputs[0], built.outputs[0]
         else:
-            vectors = vectors_of(self.model)
+            vectors = self.model.outputs[0] if projected else vectors_of(self.model)
             if len(vectors.shape) != 2:
                 raise ValueError(
                     f"{self.model.name!r} must compute one vector for each image. Received: outputs "
                     f"{tuple(vectors.shape)}; pass tokens=True, or build it with pooling='gap'"
                 )
             inputs = input_of(self.model, [vectors])
+        self.projection = None if projected or tokens else head
         self.network = keras.Model(inputs, vectors)
         self.shape = tuple(vectors.shape[1:])
+
+    @property
+    def vectors(self):
+        """Which vectors of the model these are, in words."""
+        if self.tokens:
+            return "a vector for each patch"
+        own = self.network.outputs[0] is self.model.outputs[0]
+        return "the model's output" if own else f"what enters the layer {self.model.layers[-1].name!r}"
 
     def fingerprint(self):
         """Returns a text that differs for other weights, layers, image sizes, preprocessing or kinds of vectors."""
@@ -165,8 +181,29 @@ def _name(model):
     return str(path.resolve()) if path.exists() and (os.sep in text or path.suffix) else text
 
 
-def _built(model):
-    """Returns a Keras model, or the model of a name, without its head."""
+def head_of_texts(model):
+    """Returns the dense layer that projects vectors into the space of texts as an array, its bias as the last row.
+
+    `None` for a model without such a layer: of images alone, or SigLIP, whose own vectors are compared with texts.
+    """
+    head = model.layers[-1]
+    if not isinstance(head, keras.layers.Dense) or name_of(model) != "embeddings":
+        return None
+    kernel = keras.ops.convert_to_numpy(head.kernel)
+    bias = np.zeros(head.units) if head.bias is None else keras.ops.convert_to_numpy(head.bias)
+    return np.vstack([kernel, bias]).astype("float32")  # (width + 1, numbers)
+
+
+def _built(model, projected=False):
+    """Returns a Keras model, or the model of a name, without its head, unless `projected`."""
+    if projected:
+        built = image_tower(model) if isinstance(model, keras.Model) else from_pretrained(model, part="image")
+        if not ends_in_features(built) and head_of_texts(built) is None:
+            raise ValueError(
+                "`projected` is for models of images and texts, such as CLIP. "
+                f"Received: {built.name!r}, whose head is for something else"
+            )
+        return built
     if isinstance(model, keras.Model):
         return image_tower(model)
     checks.path("model", model)

@@ -11,6 +11,7 @@ from keras_vit.utils import checks
 from keras_vit.utils.files import regular, replacing
 
 NAMES = ("vectors", "paths", "left_out", "about")  # arrays of the file
+PROJECTION = "projection"  # another one, of CLIP: what projects its vectors into the space of texts
 STAMPS = "stamps"  # another one: size and time of change of each image's file, int64, (images, 2)
 KEYS = {"folder", "share", "model", "fingerprint"}  # of `about`
 
@@ -21,7 +22,9 @@ class Index(NamedTuple):
     vectors: np.ndarray  # float32, (images, width), or (images, rows, columns, width) of patch tokens
     paths: np.ndarray  # texts, (images,), relative to `folder`
     left_out: np.ndarray  # texts, (files, 2): images that could not be read, and why
-    about: dict  # `folder`; `share`; `model`, its name if it was named; `fingerprint` of the model; `changes` to a file
+    # `folder`; `share`; `model`, its name if named; `fingerprint` of it; `vectors`, which of it; `changes` to a file
+    about: dict
+    projection: np.ndarray | None = None  # float32, (width + 1, numbers): kernel and bias of CLIP's projection
 
     def file(self, i):
         """Returns the path of an image."""
@@ -58,7 +61,7 @@ def load_index(*files) -> Index:
             f"Files must be all shares of one folder, each once. Received: shares {', '.join(map(str, shares))}, and "
             f"{len(joined[1]) - len(set(joined[1]))} images twice"
         )
-    return Index(*joined, {**first, "share": [0, 1]})
+    return Index(*joined, {**first, "share": [0, 1]}, parts[0].projection)
 
 
 def opened(index):
@@ -81,7 +84,7 @@ def flat(index):
 def _read(path):
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    found = Index(**stored(path, NAMES))
+    found = Index(**stored(path, NAMES, [PROJECTION]))
     vectors = found.vectors
     with np.errstate(over="ignore"):
         fits = vectors.dtype == "float32" and vectors.ndim in (2, 4) and found.paths.shape == vectors.shape[:1] != (0,)
@@ -91,15 +94,15 @@ def _read(path):
     return found
 
 
-def stored(path, names):
-    """Returns arrays of a file by their names, with `about` as a dictionary.
+def stored(path, names, optional=()):
+    """Returns arrays of a file by their names, with `about` as a dictionary; optional ones only if they are there.
 
     Raises:
         ValueError: If it is damaged or no index.
     """
     try:
         with np.load(regular(path)) as arrays:  # never unpickles
-            found = {name: arrays[name] for name in names}
+            found = {name: arrays[name] for name in (*names, *set(optional).intersection(arrays.files))}
         found["about"] = json.loads(str(found["about"]))
         if not set(found["about"]) >= KEYS:
             raise ValueError("its arrays do not fit together")
@@ -131,8 +134,9 @@ def count(path):
         return len(arrays["paths"])
 
 
-def write(path, vectors, paths, left_out, stamps, about):
+def write(path, vectors, paths, left_out, stamps, about, projection=None):
     """Writes a file; a failure leaves what was there. Arguments are the arrays, which may be of other types."""
+    more = {} if projection is None else {PROJECTION: projection}
     with replacing(path) as temporary, open(temporary, "wb") as file:
         np.savez(
             file,
@@ -141,4 +145,5 @@ def write(path, vectors, paths, left_out, stamps, about):
             left_out=np.array(left_out, "U").reshape(-1, 2),
             about=np.array(json.dumps(about)),
             stamps=np.array(stamps, "int64"),
+            **more,
         )

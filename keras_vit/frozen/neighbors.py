@@ -31,7 +31,8 @@ def nearest(
     Args:
         index: An `Index`, or the path of its file.
         images: Image files or other images that `preprocess` takes; or their vectors, `(images, width)` of floats, a
-            list of vectors, or a single one. With `tokens` texts, or a single one, such as `"a red car"`.
+            list of vectors, or a single one; an index of CLIP takes those of texts too. With `tokens` texts, or a
+            single one, such as `"a red car"`.
         k: Number of answers for each image.
         model: The model of the index; the one that its file names if `None`. Not needed for vectors. For texts the
             model with both towers, its `.keras` file, or what `from_pretrained` takes with `part="both"`.
@@ -54,7 +55,8 @@ def nearest(
     if k > len(index.paths):
         raise ValueError(f"`k` must be at most the {len(index.paths)} images of the index. Received: k={k}")
     if tokens is None:
-        searched, (vectors, read) = index.vectors, queries(index, images, model, bad_images)
+        vectors, read = queries(index, images, model, bad_images)
+        searched = in_space_of(index, vectors)
     else:
         searched, vectors = common_space(index, images, model, tokens)
         read = np.ones(len(vectors), bool)
@@ -95,7 +97,7 @@ def knn(
     index = flat(opened(index))
     names, classes, inside = classes_of(index, labels)
     vectors, read = queries(index, images, model, bad_images)
-    found, similarities = embedding.nearest(index.vectors[inside], vectors, min(k, len(classes)))
+    found, similarities = embedding.nearest(in_space_of(index, vectors)[inside], vectors, min(k, len(classes)))
     shares = votes(similarities, classes[found], len(names))
     shares /= shares.sum(1, keepdims=True)
     answers = [{} for _ in read]
@@ -110,9 +112,11 @@ def queries(index, images, model=None, bad_images="raise"):
     Arguments and errors as in `nearest`.
     """
     if (given := _vectors(images)) is not None:
-        if given.shape[1] != index.vectors.shape[1] or not np.isfinite(given).all() or not given.any(1).all():
+        widths = [index.vectors.shape[1]] + ([] if index.projection is None else [index.projection.shape[1]])
+        if given.shape[1] not in widths or not np.isfinite(given).all() or not given.any(1).all():
+            texts = f", or that of texts, {widths[1]}" if widths[1:] else ""
             raise ValueError(
-                f"Vectors must be finite, not zero, and have the index's width, {index.vectors.shape[1]}. "
+                f"Vectors must be finite, not zero, and have the index's width, {widths[0]}{texts}. "
                 f"Received: shape {given.shape}"
             )
         if np.ndim(images) == 2 and isinstance(images, np.ndarray) and given.min() >= 0:
@@ -124,6 +128,13 @@ def queries(index, images, model=None, bad_images="raise"):
     vectors = embedder_of(index, model)(images, bad_images)
     read = np.isfinite(vectors).all(1)
     return vectors[read], read
+
+
+def in_space_of(index, vectors):
+    """Returns the vectors of an index, projected if the given ones are of texts, as their width shows."""
+    if vectors.shape[1] == index.vectors.shape[1]:
+        return index.vectors
+    return index.vectors @ index.projection[:-1] + index.projection[-1]
 
 
 def _vectors(images):
@@ -147,7 +158,9 @@ def common_space(index, texts, model, tokens):
         model = from_pretrained(checks.path("model", model), part="both")
     towers = towers_of(model)
     embedder_of(index, towers.image)
-    return projected(towers.image, index.vectors), text_vectors(towers, tokens, texts)
+    after = index.about.get("projected")
+    found = embedding.unit(index.vectors) if after else projected(towers.image, index.vectors)
+    return found, text_vectors(towers, tokens, texts)
 
 
 def named(index, model=None):
@@ -165,7 +178,7 @@ def embedder_of(index, model=None):
         ValueError: If it is another model, or the index names none.
     """
     model = named(index, model)
-    embedder = Embedder(model, tokens=index.vectors.ndim == 4)
+    embedder = Embedder(model, tokens=index.vectors.ndim == 4, projected=bool(index.about.get("projected")))
     if embedder.fingerprint() != index.about["fingerprint"]:
         raise ValueError(
             "`model` must be the index's: the same weights, image size and preprocessing. "

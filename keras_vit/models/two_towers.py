@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 
-from keras_vit.layers import Similarity
+from keras_vit.layers import Rescale, Similarity
 from keras_vit.layers.functional import Model
 from keras_vit.layers.heads.similarity import SCALE
 from keras_vit.models.backbone import outputs_of
+from keras_vit.models.kinds import note
 from keras_vit.utils import checks
 
 RANKS = {"image": 4, "text": 2}  # axes of each tower's input
@@ -52,6 +53,8 @@ def two_towers(
         )
     similarity = Similarity(scale, bias, pairs, name="similarity")
     _draw(towers["image"].layers[-1])
+    if any(isinstance(layer, Rescale) and layer.name == "rescale" for layer in towers["image"].layers):
+        note(towers["image"], "embeddings")
     inputs = {
         f"{name}s": keras.Input(tower.input_shape[1:], dtype=tower.inputs[0].dtype, name=f"{name}s")
         for name, tower in towers.items()

@@ -288,6 +288,8 @@ def _classes(model, path):
     from keras_vit.explain.relevance import ends_in_features
 
     gives = model.output_shape
+    if name_of(model) == "embeddings":
+        raise ValueError(f"{str(path)!r} must be an image classifier: it returns embeddings. See zero_shot_classifier")
     if ends_in_features(model):
         raise ValueError(f"{str(path)!r} must be an image classifier: it has no head. Received: output shape {gives}")
     if not (isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > (name_of(model) != "labels")):

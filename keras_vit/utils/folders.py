@@ -5,7 +5,12 @@ import pathlib
 
 from keras_vit.utils.progress import passing
 
-IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp")
+IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".jfif", ".jpe", ".apng")
+OTHER_PICTURES = (  # of formats that are not read
+    *(".tif", ".tiff", ".avif", ".heic", ".heif", ".hif", ".jp2", ".j2k", ".jpx", ".jxl", ".dib", ".ico", ".tga"),
+    *(".ppm", ".pgm", ".pbm", ".pnm", ".pcx", ".psd", ".dds", ".exr", ".hdr", ".svg", ".eps", ".dcm", ".nii"),
+    *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".raw"),
+)
 HIDDEN = ("__MACOSX", "@eaDir")  # folders of thumbnails and of forks, which macOS and network disks put next to images
 SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 
@@ -13,10 +18,12 @@ SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"} 
 def in_folder(folder):
     """Returns the paths of all images in a folder and its subfolders, as `files_in` finds them.
 
+    Those of formats that are not read are among them: whoever reads them says so.
+
     Raises:
         ValueError: If there is none.
     """
-    images = [pathlib.Path(path) for path in files_in(folder) if is_image(path)]
+    images = [pathlib.Path(path) for path in files_in(folder) if path.lower().endswith(IMAGE_ENDINGS + OTHER_PICTURES)]
     if not images:
         raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
     return images

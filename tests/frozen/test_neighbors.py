@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from PIL import Image
 
 import keras_vit
 from keras_vit.frozen import neighbors as neighbors
@@ -144,3 +145,42 @@ def test_one_vector_a_list_and_a_gray_picture(index):
     with pytest.raises(ValueError, match=r"may be a gray picture or vectors: pass \[picture\].*Received: shape \(3, "):
         keras_vit.nearest(index, picture, 1)
     assert len(keras_vit.nearest(index, list(picture), 1)) == 3
+
+
+def test_vectors_of_texts_are_searched_with_and_without_the_projection(folder, tmp_path):
+    both = two_towers()
+    image, ids = both.get_layer("image"), np.array([[5, 7, 1, 0, 0, 0, 0, 0]])
+    text = np.asarray(both.get_layer("text")(ids))
+    plain = keras_vit.load_index(keras_vit.embed_folder(folder, both, tmp_path / "plain.npz"))
+    after = keras_vit.load_index(keras_vit.embed_folder(folder, both, tmp_path / "after.npz", projected=True))
+    pixels = np.concatenate([keras_vit.preprocess(image, after.file(i)) for i in range(11)])
+    np.testing.assert_allclose(after.vectors, np.asarray(image(pixels)), atol=1e-5)
+    width = plain.vectors.shape[1]
+    assert after.projection is None and plain.projection.shape == (width + 1, 5)
+    assert plain.about["vectors"] == "what enters the layer 'head'" and after.about["vectors"] == "the model's output"
+    found = [keras_vit.nearest(index, text, 11)[0] for index in (plain, after)]
+    found.append(keras_vit.nearest(after, "red cat", 11, model=both, tokens=lambda texts: ids)[0])
+    for one, other, named in zip(*found):
+        assert one[0] == other[0] == named[0] and abs(one[1] - other[1]) < 1e-5 and abs(one[1] - named[1]) < 1e-5
+    assert keras_vit.nearest(after, [after.file(0)], 1, model=both)[0][0][0] == str(after.file(0))
+    with pytest.raises(ValueError, match=rf"{width}, or that of texts, 5. Received: shape \(1, 7\)"):
+        keras_vit.nearest(plain, -np.ones((1, 7), "float32"))
+
+
+def test_the_head_of_a_classifier_is_no_projection(folder, tmp_path):
+    model = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=3, depth=1)
+    with pytest.raises(ValueError, match="`projected` is for models of images and texts, such as CLIP. Received: "):
+        keras_vit.embed_folder(folder, model, tmp_path / "it.npz", projected=True)
+    assert keras_vit.load_index(keras_vit.embed_folder(folder, model, tmp_path / "it.npz")).projection is None
+
+
+def test_pictures_of_other_formats_are_left_out_by_name(tmp_path):
+    pictures, model = tmp_path / "pictures", keras_vit.vit("mu/4", image_size=(12, 8), num_classes=0, depth=1)
+    pictures.mkdir()
+    for ending, kind in ((".jfif", "JPEG"), (".jpe", "JPEG"), (".tif", "TIFF"), (".ico", "ICO"), (".ppm", "PPM")):
+        Image.new("RGB", (16, 16)).save(pictures / f"it{ending}", kind)
+    (pictures / "notes.txt").write_text("mine")
+    with pytest.warns(LeftOut, match="Left out 3 of 5 images"):
+        index = keras_vit.load_index(keras_vit.embed_folder(pictures, model, tmp_path / "it.npz"))
+    assert [*index.paths] == ["it.jfif", "it.jpe"]
+    assert sorted(index.left_out[:, 0]) == ["it.ico", "it.ppm", "it.tif"]
