@@ -13,6 +13,9 @@ CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{
 BYTE_LEVEL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # special tokens of GPT-2 and RoBERTa
 BERT = ("[UNK]", "[SEP]", "[CLS]", "[PAD]", "[MASK]")
 PIECE = re.compile(r"\w+|[^\w\s]")  # of a table of words: a run of letters and digits, or another sign
+MOST_IDS = 2**24  # rows of the largest table of words that is meant to be real, times more than ten
+ADDED = "added_tokens_decoder"  # in the settings: words that were added to a vocabulary, by id
+HOW = ("single_word", "lstrip", "rstrip", "normalized", "special")
 ROW = ""  # the key of a row in a tree of letters
 UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # what a letter that the table lacks is read as
 INSIDE = "##"  # begins a piece that is not a word's first, in a table of words as in BERT's files
@@ -25,6 +28,7 @@ class Engine(NamedTuple):
     id_of: Callable  # from the name of a piece to its id, or `None`
     text_of: Callable  # from a list of ids to their text, without special pieces
     size: int  # rows that its ids need
+    kept: tuple[str, ...] = ()  # names that are found in a text as it is, before it is cleaned
 
 
 def whole(path, settings):
@@ -35,7 +39,7 @@ def whole(path, settings):
     built = Tokenizer.from_file(str(path))
     built.no_truncation()
     built.no_padding()
-    return _engine(built)
+    return _engine(built, settings)
 
 
 def clip(path, settings):
@@ -51,7 +55,7 @@ def clip(path, settings):
     built.normalizer = normalizers.Sequence([normalizers.NFC(), blanks, normalizers.Lowercase()])
     words = pre_tokenizers.Split(Regex(CLIP), behavior="removed", invert=True)
     built.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False)])
-    return _engine(built, ("<|startoftext|>", end))
+    return _engine(built, settings, ("<|startoftext|>", end))
 
 
 def byte_level(path, settings):
@@ -62,7 +66,7 @@ def byte_level(path, settings):
     built = Tokenizer(models.BPE.from_file(str(path), _merges(path)))
     built.decoder = decoders.ByteLevel()
     built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=bool(settings.get("add_prefix_space", False)))
-    return _engine(built, BYTE_LEVEL)
+    return _engine(built, settings, BYTE_LEVEL)
 
 
 def bert(path, settings):
@@ -78,7 +82,7 @@ def bert(path, settings):
         lowercase=settings.get("do_lower_case", True),
     )
     built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return _engine(built, BERT)
+    return _engine(built, settings, BERT)
 
 
 def sentences(path, settings):
@@ -88,12 +92,13 @@ def sentences(path, settings):
 
     built = SentencePieceProcessor(model_file=str(path))
     names = {built.id_to_piece(i): i for i in range(built.get_piece_size())}
+    _check_known(settings.get(ADDED) or {}, names.get)
     return Engine(built.encode, names.get, built.decode, len(names))
 
 
 def fairseq(path, settings):
     """Reads `sentencepiece.bpe.model` as XLM-R's: four names of its own come first, and one at the end."""
-    inner = sentences(path, settings)
+    inner = sentences(path, {})
     own = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "<mask>": inner.size + 1}
     unknown = inner.id_of("<unk>")
 
@@ -106,6 +111,8 @@ def fairseq(path, settings):
 
     def text_of(ids):
         return inner.text_of([id - 1 for id in ids if 3 < id <= inner.size])
+
+    _check_known(settings.get(ADDED) or {}, id_of)
 
     return Engine(pieces, id_of, text_of, inner.size + 2)
 
@@ -204,13 +211,38 @@ def _merges(path):
     return str(merges)
 
 
-def _engine(built, special=()):
-    """Returns the engine of a `tokenizers.Tokenizer`, where some of its names are never cut."""
+def _engine(built, settings, special=()):
+    """Returns the engine of a `tokenizers.Tokenizer`, where some of its names are never cut, nor words added to it."""
     built.add_special_tokens([name for name in special if built.token_to_id(name) is not None])
+    _add(built, settings.get(ADDED) or {})
 
     def pieces(texts):
         return [found.ids for found in built.encode_batch(texts, add_special_tokens=False)]
 
-    return Engine(
-        pieces, built.token_to_id, built.decode, max(built.get_vocab(with_added_tokens=True).values(), default=-1) + 1
-    )
+    size = max(built.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+    kept = [token.content for token in built.get_added_tokens_decoder().values() if not token.normalized]
+    return Engine(pieces, built.token_to_id, built.decode, size, tuple(kept))
+
+
+def _add(built, added):
+    """Adds words to a `tokenizers.Tokenizer`: a dictionary from ids to how each is found in a text."""
+    from tokenizers import AddedToken
+
+    flags = [{name: how[name] for name in HOW if name in how} for _, how in sorted(added.items())]
+    built.add_tokens([AddedToken(how["content"], **more) for (_, how), more in zip(sorted(added.items()), flags)])
+    for id, how in sorted(added.items()):
+        if built.token_to_id(how["content"]) != id:
+            raise ValueError(
+                f"words that were added must follow its vocabulary. Received: {how['content']!r:.100} with the id {id} "
+                f"in place of {built.token_to_id(how['content'])}"
+            )
+
+
+def _check_known(added, id_of):
+    """Raises ValueError for words that were added and that a file of sentencepiece has not."""
+    for id, how in sorted(added.items()):
+        if id_of(how["content"]) != id:
+            raise ValueError(
+                "words that were added are read from tokenizer.json: save it, too. "
+                f"Received: {how['content']!r:.100} with the id {id}"
+            )

@@ -4,14 +4,26 @@ import json
 import pathlib
 from typing import NamedTuple
 
+from keras_vit.text.engines import ADDED, HOW, MOST_IDS
 from keras_vit.text.families import FAMILIES, open_clip_canonical
 from keras_vit.utils import checks, downloads, files
 
 TOKENIZER, CONFIG, OPEN_CLIP = "tokenizer_config.json", "config.json", "open_clip_config.json"
+WORDS, SPECIAL = "added_tokens.json", "special_tokens_map.json"
 CAPTIONS = "BlipForConditionalGeneration"
 GENERIC = ("", "PreTrainedTokenizer", "TokenizersBackend")  # classes that say nothing of the rules
 # What is downloaded of a repository.
-WANTED = sorted({TOKENIZER, CONFIG, OPEN_CLIP, "merges.txt", *(name for row in FAMILIES.values() for name in row.read)})
+WANTED = sorted(
+    {
+        TOKENIZER,
+        CONFIG,
+        OPEN_CLIP,
+        WORDS,
+        SPECIAL,
+        "merges.txt",
+        *(name for row in FAMILIES.values() for name in row.read),
+    }
+)
 
 
 class Found(NamedTuple):
@@ -19,7 +31,7 @@ class Found(NamedTuple):
 
     family: str
     path: pathlib.Path
-    settings: dict  # tokenizer_config.json
+    settings: dict  # tokenizer_config.json, with the words of added_tokens.json
     changes: dict  # what replaces fields of the family's row; ids as integers
 
 
@@ -49,7 +61,8 @@ def find(source, family=None):
     if file is None:
         given = repr(path.name) if path.is_file() else f"none in {str(source)!r}"
         raise FileNotFoundError(f"A tokenizer of {family!r} must have {' or '.join(row.read)}. Received: {given}")
-    return Found(family, folder / file, settings[TOKENIZER], _changes(family, settings, source))
+    stated = settings[TOKENIZER] | {ADDED: _added(folder, settings[TOKENIZER], source)}
+    return Found(family, folder / file, stated, _changes(family, settings, source))
 
 
 def told(settings, there, source):
@@ -112,9 +125,34 @@ def _changes(family, settings, source):
     return changes
 
 
+def _names(value):
+    """Returns the names of special tokens: of one, of one with how it is found, or of a list of such."""
+    values = value if isinstance(value, list) else [value]
+    return [str(each.get("content")) if isinstance(each, dict) else str(each) for each in values]
+
+
+def _added(folder, settings, source):
+    """Returns the words that were added to a vocabulary: a dictionary from ids to how each is found in a text."""
+    special = {name for value in _read(folder / SPECIAL).values() for name in _names(value)}
+    words = _read(folder / WORDS).items()
+    found = {id: {"content": word, "normalized": word not in special, "special": word in special} for word, id in words}
+    stated = settings.get(ADDED) or {}
+    for id, how in stated.items() if isinstance(stated, dict) else ():
+        found[int(id) if id.isdecimal() and len(id) < 10 else id] = how
+    for id, how in found.items():
+        how = how if isinstance(how, dict) else {}
+        if not isinstance(how.get("content"), str) or not all(type(how.get(name, True)) is bool for name in HOW):
+            raise ValueError(
+                f"Words that were added to the tokenizer in {str(source)!r} must be texts, each found by True or "
+                f"False. Received: {checks.shown(how):.100}"
+            )
+        _id(id, ADDED, source)
+    return found
+
+
 def _id(value, name, source):
-    if type(value) is not int or value < 0:
-        raise ValueError(f"`{name}` must be an id in the config.json of {str(source)!r}. Received: {value!r}")
+    if type(value) is not int or not 0 <= value < MOST_IDS:
+        raise ValueError(f"`{name}` must be an id in the settings of {str(source)!r}. Received: {value!r:.100}")
     return value
 
 

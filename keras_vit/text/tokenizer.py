@@ -2,11 +2,12 @@
 
 import collections
 import os
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from keras_vit.text import engines, files
+from keras_vit.text import engines, files, guard
 from keras_vit.text.families import FAMILIES, OWN, UNKNOWN
 from keras_vit.utils import checks
 
@@ -69,13 +70,11 @@ def tokenizer(
     if family in OWN:
         raise ValueError(f"family={family!r} must have a list of {family}. Received: source={str(source)!r}")
     found = files.find(source, family)
-    try:
+    name = repr(str(found.path))
+    with guard.said(f"{name} is damaged or no tokenizer"):
+        guard.check(found.path)
         engine = FAMILIES[found.family].read[found.path.name](found.path, found.settings)
-    except (ImportError, FileNotFoundError):
-        raise
-    except Exception as error:  # of the reader's library, which raises plain exceptions
-        raise ValueError(f"{str(found.path)!r} is damaged or no tokenizer: {str(error)[:200]}") from None
-    return _of(engine, found.family, found.changes, length, long, repr(str(found.path)))
+    return _of(guard.guarded(engine, name), found.family, found.changes, length, long, name)
 
 
 class Tokenizer:
@@ -179,7 +178,15 @@ def _of(engine, family, changes, length, long, source):
     least = 1 + sum(marks[name] is not None for name in ("start", "end"))
     if length < least:
         raise ValueError(f"`length` must be at least {least} for {family!r}. Received: length={length}")
-    return Tokenizer(engine, row.clean, marks, length, long, family)
+    return Tokenizer(engine, _around(engine.kept, row.clean), marks, length, long, family)
+
+
+def _around(words, clean):
+    """Returns a function that cleans what is around some words, which stay as they are."""
+    if not words or all(word == clean(word) for word in words):
+        return clean
+    pattern = re.compile(f"({'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})")
+    return lambda text: "".join(part if i % 2 else clean(part) for i, part in enumerate(pattern.split(text)))
 
 
 def _checked(words, own):

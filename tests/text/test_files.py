@@ -52,7 +52,7 @@ def test_ids_that_only_the_config_has(tmp_path):
     assert files.find(tmp_path / "blip").changes == {"start": 30522}
     family(tmp_path / "blip", [], config={**captions, "architectures": ["BlipForQuestionAnswering"]})
     assert files.find(tmp_path / "blip").changes == {}
-    with pytest.raises(ValueError, match="`eos_token_id` must be an id in the config.json of .* Received: 'x'"):
+    with pytest.raises(ValueError, match="`eos_token_id` must be an id in the settings of .* Received: 'x'"):
         family(tmp_path / "gpt2", ["vocab.json"], config={"model_type": "gpt2", "eos_token_id": "x"})
 
 
