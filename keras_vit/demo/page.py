@@ -180,7 +180,7 @@ def read_clip(path, size, data, sampling):
     from keras_vit.data.readers import clips as readers
 
     with _named(path, repr(pathlib.Path(path).name)):
-        return readers.reader(size, data, sampling, most_pixels=MOST_PIXELS)(path)
+        return readers.reader(size, data, sampling, most_pixels=MOST_PIXELS, by_bytes=False)(path)
 
 
 def read_drawing(path):

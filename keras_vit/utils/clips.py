@@ -1,11 +1,12 @@
 """Clips: files of several frames, and their pixels."""
 
 import contextlib
+import functools
 import os
 
 import numpy as np
 
-from keras_vit.utils import checks, extras
+from keras_vit.utils import animations, checks, containers, extras
 from keras_vit.utils.folders import ending
 from keras_vit.utils.images import MOST_PIXELS, plain_pixels
 from keras_vit.utils.sampling import evenly
@@ -15,6 +16,10 @@ BY_AV = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
 ENDINGS = BY_PILLOW + BY_AV
 MOST_OF_CLIP = 4 * MOST_PIXELS
 MOST_FRAMES = 200_000  # of a file: an hour at 50 frames a second
+MOST_OF_FRAME = 2**26  # pixels; Pillow keeps up to five copies of an animation's canvas
+# Pixels that are decoded on the way to the last frame that is wanted, at most: a few seconds, and of larger files more,
+# of which each byte stands for so many in animations and in videos of a picture that hardly moves.
+MOST_DECODED, OF_ANIMATIONS, OF_VIDEOS = 2_000_000_000, 5_000, 20_000
 
 
 class UnreadableError(ValueError):
@@ -33,7 +38,7 @@ def need(paths):
         extras.need(f"Reading {str(other)!r}", "video", "av")
 
 
-def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP):
+def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True):
     """Returns some frames of a clip, uint8 `(frames, height, width, channels)`.
 
     GIF, WebP and animated PNG are read by Pillow, other files by PyAV, which the extra `video` installs. Frames are
@@ -45,10 +50,12 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP):
         choose: Function from the number of frames, all shown for the same time, to the indices of those wanted, in
             increasing order; they may repeat.
         most_pixels: Of all these frames together; a larger clip is refused.
+        by_bytes: Whether more pixels may be decoded of larger files.
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: For a file that is not a clip, has no frame, frames of different sizes, or too large ones.
+        ValueError: For a file that is not a clip, is cut, has no frame, frames of different sizes, too large ones, or
+            so many that they would be decoded for minutes.
         ImportError: If PyAV is needed and not installed.
     """
     name = os.path.expanduser(os.fsdecode(path))
@@ -60,7 +67,11 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP):
         raise UnreadableError(f"A clip must end in {', '.join(ENDINGS)}. Received: {name!r}")
     need([name])
     try:
-        frames = (_by_pillow if ending(name) in BY_PILLOW else _by_av)(name, channels, choose, most_pixels)
+        animated = ending(name) in BY_PILLOW
+        per_byte = (OF_ANIMATIONS if animated else OF_VIDEOS) * by_bytes
+        most_decoded = max(MOST_DECODED, per_byte * os.path.getsize(name))
+        limits = (most_pixels, most_decoded)
+        frames = (_by_pillow if animated else _by_av)(name, channels, choose, *limits)
     except UnreadableError as error:
         raise UnreadableError(f"{name!r} {error}.") from None
     except Exception as error:  # any error of the decoder is a fault of this file
@@ -75,23 +86,25 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP):
     return np.stack(frames)
 
 
-def _by_pillow(name, channels, choose, most_pixels):
+def _by_pillow(name, channels, choose, most_pixels, most_decoded):
     from PIL import Image
 
+    with open(name, "rb") as file:
+        times, sides = animations.frames_of(file.read())
+    _check_size(1, *sides, most_pixels)
     with Image.open(name, formats=("GIF", "WEBP", "PNG")) as image:
-        _check_size(1, *image.size, most_pixels)
-        count, times, time = getattr(image, "n_frames", 1), [], 0
-        _check_count(count)
-        wanted = range(count)
-        if count > 1:
-            for place in wanted:
-                image.seek(place)
-                image.load()  # WebP says how long a frame is seen once it is decoded
-                times.append(time)
-                time += max(image.info.get("duration", 0) or 0, 1)  # milliseconds
-            wanted = evenly(times, time)
-        wanted = np.asarray(wanted)[_checked(choose(count), count)]
-        _check_size(len({*wanted.tolist()}), *image.size, most_pixels)
+        sides = [max(pair) for pair in zip(sides, image.size)]
+        _check_size(1, *sides, most_pixels)
+        _check_count(len(times))
+        count = getattr(image, "n_frames", 1)
+        times = [0] * (count == len(times) + 1) + times  # a picture that is there for who cannot see animations
+        if count != len(times):
+            raise UnreadableError(f"has {len(times)} frames, of which {count} can be told apart")
+        ends = np.cumsum(np.maximum(times, 1))  # milliseconds
+        wanted = evenly([0, *ends[:-1]], ends[-1]) if count > 1 else np.arange(1)
+        wanted = wanted[_checked(choose(count), count)]
+        _check_size(len({*wanted.tolist()}), *sides, most_pixels)
+        _check_decoded((int(wanted.max()) + 1) * sides[0] * sides[1], most_decoded)
         found = {}
         for place in sorted({*wanted.tolist()}):
             image.seek(place)
@@ -99,49 +112,63 @@ def _by_pillow(name, channels, choose, most_pixels):
     return [found[place] for place in wanted.tolist()]
 
 
-def _by_av(name, channels, choose, most_pixels):
-    import av
-
-    with contextlib.closing(av.open(name)) as container:
+def _by_av(name, channels, choose, most_pixels, most_decoded):
+    opened = _opener(name)
+    with opened() as container:
         stream = container.streams.best("video")  # of several, not a picture of the cover
         if stream is None:
             raise UnreadableError("has no video in it")
+        size = stream.codec_context
+        _check_size(1, size.width, size.height, most_pixels)
+        frames = functools.partial(_frames, opened, most_decoded)
         # What an edit list cuts off, as of videos that are trimmed on a phone, is decoded and not shown.
         stamps = [packet.pts for packet in container.demux(stream) if packet.size and not packet.is_discard]
+        _check_count(len(stamps))
         stated = "avi" not in container.format.name and None not in stamps  # AVI has the times of decoding alone
     # Increasing: a file keeps its frames in the order of decoding.
-    times = np.unique(stamps) if stated else np.arange(sum(1 for _ in _frames(name)))
+    times = np.unique(stamps) if stated else np.arange(sum(1 for _ in frames()))
     _check_count(len(times))
     usual = np.median(np.diff(times)) if len(times) > 1 else 1
     order = evenly(times, times[-1] - times[0] + usual)
     places = order[_checked(choose(len(times)), len(times))]
-    with contextlib.closing(av.open(name)) as container:
-        size = container.streams.best("video").codec_context
-        _check_size(len({*places.tolist()}), size.width, size.height, most_pixels)
-    found = _at_times(name, {*times[places].tolist()}, channels) if stated else {}
+    _check_size(len({*places.tolist()}), size.width, size.height, most_pixels)
+    found = _at_times(frames, {*times[places].tolist()}, channels) if stated else {}
     if stated and len(found) == len({*places.tolist()}):
         return [found[time] for time in times[places].tolist()]
-    found = _at_places(name, {*places.tolist()}, channels)
+    found = _at_places(frames, {*places.tolist()}, channels)
     return [found[place] for place in places.tolist()]
 
 
-def _frames(name, first=None):
+def _opener(name):
+    """Returns a function that opens a video for PyAV, as what its first bytes say it is and by no other protocol."""
+    import av
+
+    how = {"format": containers.container_of(name), "options": {"protocol_whitelist": "file"}}
+    return lambda: contextlib.closing(av.open(f"file:{name}", **how))
+
+
+def _frames(opened, most_decoded, first=None):
     """Yields the frames of a video as they are seen one after the other, from a key frame before a time or all."""
     import av
 
-    with contextlib.closing(av.open(name)) as container:
+    decoded = 0
+    with opened() as container:
         stream = container.streams.best("video")
         stream.thread_type = "AUTO"
         if first is not None:
             with contextlib.suppress(av.FFmpegError):  # of files in which no place can be found: from the start
                 container.seek(first, stream=stream)
-        yield from container.decode(stream)
+        for frame in container.decode(stream):
+            decoded += frame.width * frame.height
+            _check_size(1, frame.width, frame.height, MOST_OF_CLIP)
+            _check_decoded(decoded, most_decoded)
+            yield frame
 
 
-def _at_times(name, times, channels):
+def _at_times(frames, times, channels):
     """Returns the pixels of frames by their times, those that a decoder that begins in the file finds."""
     found = {}
-    for frame in _frames(name, min(times)):
+    for frame in frames(min(times)):
         if frame.pts in times:
             found[frame.pts] = _pixels(frame, channels)
         if len(found) == len(times) or (frame.pts is not None and frame.pts > max(times)):
@@ -149,10 +176,10 @@ def _at_times(name, times, channels):
     return found
 
 
-def _at_places(name, places, channels):
+def _at_places(frames, places, channels):
     """Returns the pixels of frames by their places, counted from the first: right in every file, and slower."""
     found = {}
-    for place, frame in enumerate(_frames(name)):
+    for place, frame in enumerate(frames()):
         if place in places:
             found[place] = _pixels(frame, channels)
         if len(found) == len(places):
@@ -172,7 +199,16 @@ def _pixels(frame, channels):
     return np.ascontiguousarray(pixels if channels == 3 else pixels[..., None])
 
 
+def _check_decoded(pixels, most):
+    if pixels > most:
+        raise UnreadableError(
+            f"takes too long: more than {most // 10**6:,} million pixels are decoded before the last frame"
+        )
+
+
 def _check_size(frames, width, height, most_pixels):
+    if width * height > MOST_OF_FRAME:
+        raise UnreadableError(f"is too large: a frame of {width} x {height} has more than {MOST_OF_FRAME:,} pixels")
     if frames * width * height > most_pixels:
         raise UnreadableError(
             f"is too large: {frames} frames of {width} x {height} have more than {most_pixels // 10**6} million pixels"

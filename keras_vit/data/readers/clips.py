@@ -102,7 +102,7 @@ def reader(shape, data, sampling, **limits):
         shape: `(frames, height, width, channels)`.
         data: A `keras_vit.config.Data`, which determines how frames are resized.
         sampling: A `clips.Sampling`.
-        **limits: `most_pixels` of `read_clip`.
+        **limits: `most_pixels` and `by_bytes` of `read_clip`.
     """
     frames, height, width, channels = shape
     prepare = preparation((height, width, frames * channels), data)
