@@ -27,8 +27,8 @@ from keras_vit.models.kinds import GIVES, name_of
 from keras_vit.models.options import flat, merged, nested
 from keras_vit.models.outputs import fitting
 from keras_vit.models.vit import DEFAULTS
-from keras_vit.utils import checks
-from keras_vit.utils.files import UNFINISHED, check_free, replace_files, sweep
+from keras_vit.utils import checks, together
+from keras_vit.utils.files import UNFINISHED, check_free, sweep
 from keras_vit.utils.losses import end_of
 
 WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
@@ -96,7 +96,7 @@ def save_checkpoint(
         for name, content in files.items():
             (temporary / name).write_text(json.dumps(content, indent=2))
         lost, unlike = _not_recorded(model, temporary / main, form, arguments, arrays)
-        replace_files(temporary, (*files, main), folder)
+        together.replace_files(temporary, (*files, main), folder)
     told = [f"The {format} format does not record {listing(lost)}: pass this when you load {str(path)!r}."] * bool(lost)
     if unlike:
         rule = listing(f"{k}={v!r}" for k, v in unlike.items())

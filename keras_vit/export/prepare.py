@@ -174,7 +174,7 @@ def check_parts_free(path, overwrite, folder):
 def destination(path, overwrite):
     """Yields a temporary path, which moves to `path` at the end; after an error `path` is as it was.
 
-    What its format has in files next to it, `BESIDE`, moves with it.
+    What its format has in files next to it, `BESIDE`, and the JSON that describes it move with it.
 
     Raises:
         FileExistsError: If `path` exists and `overwrite` is false, or it is a folder but no SavedModel.
@@ -186,7 +186,7 @@ def destination(path, overwrite):
     new = [folder for folder in path.parents if not folder.exists()]  # the innermost first
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with files.replacing(path, BESIDE.get(path.suffix, ())) as temporary:
+        with files.replacing(path, (f"{path.suffix}.json", *BESIDE.get(path.suffix, ()))) as temporary:
             yield temporary
     except Exception as error:  # of the writer's library
         for folder in new:

@@ -90,6 +90,6 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
         )
         more = then(temporary, run, report) if then else {}
         report = dataclasses.replace(report, path=str(export.path), **more)
-        beside = temporary / IN_FOLDER if temporary.is_dir() else f"{export.path}.json"
+        beside = temporary / IN_FOLDER if temporary.is_dir() else f"{temporary}.json"
         check.write_json(beside, report, **export.facts)
     return report

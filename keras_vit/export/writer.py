@@ -5,7 +5,6 @@ import io
 import json
 import os
 import pathlib
-import tempfile
 
 import keras
 import numpy as np
@@ -105,15 +104,13 @@ def export_writer(
     copy = export_copy(model, erf=format == ".onnx")
     encoder, one = Encoder(*parts_of(copy)), Step(parts_of(copy)[1])
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".part-", dir=path.parent) as place:
-        new = pathlib.Path(place) / path.name
+    with files.replacing(path) as new:
         new.mkdir()
         pixels = {"images": np.random.default_rng(0).uniform(0, 255, (1, *image.input_shape[1:])).astype("float32")}
         context = _write(encoder, pixels, new / f"encoder{format}")["context"]
         _write(one, _first(notes, context), new / f"step{format}")
         (new / NOTES).write_text(json.dumps(notes, indent=1) + "\n")
         _compare(new, format, notes, (image, text), pixels)
-        files.replace_folder(new, path)
     return path
 
 

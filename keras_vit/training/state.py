@@ -19,7 +19,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from keras_vit.utils import files
+from keras_vit.utils import files, together
 
 KEPT = 2
 VISIBLE_SECONDS = 60  # in which a new file is seen by all machines that share a directory
@@ -44,11 +44,13 @@ def save(folder, step, arrays, notes):
         OSError: If it cannot be written, such as on a full disk. Earlier training states are left untouched.
     """
     folder = pathlib.Path(folder)
-    temporary = folder / ".part-state"
+    place = folder / f"{files.UNFINISHED}state"  # safetensors has a temporary file of its own next to what it writes
+    temporary = place / "state"
     try:
+        place.mkdir(exist_ok=True)
         safetensors.numpy.save_file(arrays, temporary, metadata={"keras_vit": json.dumps(notes)})
         path = folder / f"state-{step:010d}-{_digest(temporary)}.safetensors"
-        files.commit(temporary, path)
+        together.commit(temporary, path)
     except (OSError, safetensors.SafetensorError) as error:
         newest = next(iter(_all(folder)), None)
         free = shutil.disk_usage(folder).free / 1e6 if folder.is_dir() else 0
@@ -57,7 +59,7 @@ def save(folder, step, arrays, notes):
             f"free ({error}). {f'The last good one is {newest.name}.' if newest else 'There is no earlier one.'}"
         ) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        shutil.rmtree(place, ignore_errors=True)
     later = [
         p for p in _all(folder) if p != path and int(_NAME.fullmatch(p.name)[1]) >= step
     ]  # damaged, or to be retrained

@@ -10,6 +10,8 @@ import sys
 import time
 import uuid
 
+from keras_vit.utils import together
+
 UNFINISHED = ".keras_vit-unfinished-"  # prefix of files and folders that are not complete yet
 REPLACED = ".keras_vit-replaced-"  # prefix of a folder that is being replaced, where the system cannot exchange two
 MOST_BYTES = 2**26  # of class names or JSON
@@ -103,7 +105,7 @@ def replacing(path, beside=()):
     """Yields a path in a temporary folder next to `path`; the file or folder written there takes the place of `path`.
 
     All else in the temporary folder is removed, except files with the endings `beside`, which take the place of
-    `path.with_suffix(ending)` together with it, also where only one of old and new exists: see `replace_files`.
+    `path.with_suffix(ending)` together with it, also where only one of old and new exists: see `together`.
 
     Raises:
         OSError: If writing fails. `path` is then unchanged, and what was written is removed.
@@ -120,11 +122,11 @@ def replacing(path, beside=()):
         new = [name for name in names if (folder / name).exists()]
         old = [name for name in names if (path.parent / name).exists()]
         if new or old:  # the others first: nothing reads them without `path`
-            replace_files(folder, [*new, path.name], path.parent, gone=set(old) - set(new))
+            together.replace_files(folder, [*new, path.name], path.parent, gone=set(names) - set(new))
         elif temporary.is_dir() or path.is_dir():
             replace_folder(temporary, path)
         else:
-            commit(temporary, path)
+            together.commit(temporary, path)
     except OSError as error:
         raise OSError(f"{str(path)!r} could not be written and is unchanged: {error.strerror or error}") from None
     finally:
@@ -138,14 +140,6 @@ def sweep(folder, prefix=UNFINISHED, age=_DAY):
         with contextlib.suppress(OSError):  # another process may sweep at the same time
             if max(part.stat().st_mtime for part in (path, *path.rglob("*"))) <= time.time() - age:
                 _remove(path)
-
-
-def commit(temporary, path):
-    """Flushes a file to disk and renames it to `path`, on the same disk."""
-    with open(temporary, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    _sync_folder(pathlib.Path(path).parent)
 
 
 def replace_folder(new, path):
@@ -163,52 +157,21 @@ def replace_folder(new, path):
             new.rename(path)
         finally:
             recover(path)
-    _sync_folder(path.parent)
+    together.sync_folder(path.parent)
 
 
 def recover(path):
-    """Brings back what `replace_folder` took from `path`, if it was killed before it put the new folder there."""
+    """Brings back what `replace_folder` took from `path`, if it was killed before it put the new folder there.
+
+    Files that belong to `path` and were about to take their places do so; see `together`.
+    """
+    if path.parent.is_dir():
+        together.finish_killed(path.parent)
     old = path.with_name(f"{REPLACED}{path.name}")
     if old.exists() and not path.exists():
         old.rename(path)
     elif old.exists():
         _remove(old)
-
-
-def replace_files(new, names, folder, gone=()):
-    """Moves files of one folder into another on the same disk: either all of them, even if the process is killed.
-
-    Other files of the folder stay. If it has none of these names, or cannot be exchanged for a copy, such as the
-    current folder, they are moved one by one, in their order.
-
-    Args:
-        new: The folder with the files.
-        names: Their names.
-        folder: Where they are moved to.
-        gone: Names of files that are removed there.
-    """
-    folder, here = folder.resolve(), pathlib.Path.cwd()
-    fixed = folder in (here, *here.parents) or os.path.ismount(folder) or not os.access(folder.parent, os.W_OK)
-    if fixed or not any((folder / name).exists() for name in names):
-        for name in names:
-            commit(new / name, folder / name)
-        for name in gone:
-            (folder / name).unlink()
-        return
-    with replacing(folder) as merged:
-        left = {*names, *gone, new.name}
-        others = lambda at, found: left & set(found) if at == str(folder) else ()  # noqa: E731
-        shutil.copytree(folder, merged, symlinks=True, ignore=others, copy_function=_link)
-        for name in names:
-            commit(new / name, merged / name)
-
-
-def _link(source, target):
-    """Gives a file a second name, or copies it where the disk has no such links."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _remove(path):
@@ -228,13 +191,3 @@ def _exchange(one, other):
         here = -100  # AT_FDCWD: relative to the current folder
         return library.renameat2(here, paths[0], here, paths[1], flag) == 0
     return False
-
-
-def _sync_folder(folder):
-    """Flushes a renaming to disk, where the system supports it."""
-    if hasattr(os, "O_DIRECTORY"):
-        descriptor = os.open(folder, os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

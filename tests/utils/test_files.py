@@ -128,9 +128,11 @@ def test_without_an_exchange_the_old_folder_comes_back(killed, tmp_path, monkeyp
 
 
 KILLS = """
-import os, pathlib, runpy, shutil, signal, sys
+import os, pathlib, shutil, signal, sys
+from keras_vit.utils import files, together
 
-files, case, folder = runpy.run_path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+case, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+it = folder / "it"
 
 def fill(path, text):
     path.mkdir(parents=True)
@@ -139,15 +141,19 @@ def fill(path, text):
 
 def replace():
     if case == "folder":
-        with files["replacing"](folder / "it") as temporary:
+        with files.replacing(it) as temporary:
             fill(temporary, "new")
     else:
-        fill(folder / "it" / "inside", "new")
-        files["replace_files"](folder / "it" / "inside", ["one", "two"], folder / "it")
+        fill(it / "inside", "new")
+        together.replace_files(it / "inside", ["one", "two"], it)
+
+def read():
+    return " ".join((it / name).read_text() if (it / name).exists() else "none" for name in ("one", "two"))
 
 for number in range(1000):
     shutil.rmtree(folder)
-    fill(folder / "it", "old")
+    fill(it, "old")
+    (it / "notes").write_text("mine")
     if not (child := os.fork()):
         count = iter(range(number))
         def hook(event, arguments):  # of every call that opens, renames or removes a file
@@ -157,7 +163,11 @@ for number in range(1000):
         replace()
         os._exit(0)
     _, status = os.waitpid(child, 0)
-    print((folder / "it" / "one").read_text(), (folder / "it" / "two").read_text())
+    killed = read()
+    if case == "files":
+        assert (it / "notes").read_text() == "mine"
+        together.finish_killed(it)
+    print(killed, read(), sep=",")
     if not status:
         break
 """
@@ -167,25 +177,13 @@ for number in range(1000):
 def test_killed_at_any_moment_all_is_old_or_all_is_new(case, tmp_path):
     if not files._exchange(folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "b", "new")):
         pytest.skip("this file system cannot exchange two names")
-    done = subprocess.run(
-        [sys.executable, "-c", KILLS, files.__file__, case, str(tmp_path)], capture_output=True, text=True
-    )
-    lines = done.stdout.splitlines()
-    assert not done.stderr and lines == sorted(lines, reverse=True) and set(lines) == {"old old", "new new"}
-    assert lines.count("old old") > 5 < lines.count("new new")
-
-
-def test_files_of_a_folder_are_replaced_and_others_stay(tmp_path, monkeypatch):
-    path, new = folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "new", "new")
-    (path / "notes").write_text("mine")
-    (path / "link").symlink_to("notes")
-    folder_of(path / "deep", "mine")
-    files.replace_files(new, ["text"], path)
-    assert (path / "text").read_text() == "new" and (path / "link").is_symlink()
-    assert (path / "notes").read_text() == (path / "deep" / "text").read_text() == "mine"
-    monkeypatch.chdir(path)  # its process would be left in a folder without a name
-    files.replace_files(folder_of(new, "newer"), ["text"], pathlib.Path())
-    assert pathlib.Path("text").read_text() == "newer" and sorted(os.listdir(tmp_path)) == ["a", "new"]
+    done = subprocess.run([sys.executable, "-c", KILLS, case, str(tmp_path)], capture_output=True, text=True)
+    killed, later = zip(*(line.split(",") for line in done.stdout.splitlines()))
+    whole = {"old old", "new new"}
+    assert list(later) == sorted(later, reverse=True) and set(later) == whole
+    assert later.count("old old") > 5 < later.count("new new")
+    between = {each for each in killed if each not in whole}  # the main file, "two", is away
+    assert between <= ({"old none", "none none", "new none"} if case == "files" else set())
 
 
 def test_companion_files_are_added_and_removed_with_the_file(tmp_path):
