@@ -102,7 +102,7 @@ def embed(folder, model, out, *, tokens=False, projected=False, share=(0, 1), ba
         raise ValueError(f"Another process is writing {str(out)!r}. Wait for it, or choose another file.") from None
     try:
         older = _older(out, about, overwrite)  # another process may have written it meanwhile
-        stamps = {str(path.relative_to(folder)): _stamp(path) for path in files}
+        stamps = {path.relative_to(folder).as_posix(): _stamp(path) for path in files}
         then = {} if older is None else dict(zip(older["paths"].tolist(), map(tuple, older[STAMPS].tolist())))
         kept = {name: row for row, (name, stamp) in enumerate(then.items()) if stamps.get(name) == stamp}
         new = {name: path for name, path in zip(stamps, files) if name not in kept}

@@ -1,12 +1,14 @@
 """The file of an embedded folder: vectors, paths, and which model they come from."""
 
 import json
+import os
 import pathlib
 import zipfile
 from typing import NamedTuple
 
 import numpy as np
 
+from keras_vit.frozen import moved
 from keras_vit.utils import checks
 from keras_vit.utils.files import regular, replacing
 
@@ -31,17 +33,19 @@ class Index(NamedTuple):
         return pathlib.Path(self.about["folder"], str(self.paths[i]))
 
 
-def load_index(*files) -> Index:
+def load_index(*files, folder: str | os.PathLike | None = None) -> Index:
     """Loads the files that `embed_folder` wrote; several shares of a folder become one index.
 
     Args:
         *files: Paths of `.npz` files.
+        folder: Where the folder of the images is now. `None` for where it was; if it is not there, a folder beside the
+            file is taken that has the same images, which a warning names.
 
     Returns:
         An `Index`: a named tuple of `vectors`, `paths`, `left_out` and `about`.
 
     Raises:
-        FileNotFoundError: If a file does not exist.
+        FileNotFoundError: If a file does not exist, or `folder` has not the images of the index.
         ValueError: For a file that is damaged or no index, or whose vectors are not finite or all zero; for files of
             different models, or other than all shares.
     """
@@ -49,8 +53,9 @@ def load_index(*files) -> Index:
         raise ValueError("At least one file of an index is needed. Received: none")
     parts = [_read(checks.path("file", file)) for file in files]
     first = parts[0].about
+    place = moved.place_of(parts[0].paths, first["folder"], files[0], folder)
     if len(parts) == 1:
-        return parts[0]
+        return parts[0]._replace(about={**first, "folder": place})
     for file, part in zip(files, parts):
         if part.about["fingerprint"] != first["fingerprint"]:
             raise ValueError(f"Shares must have one model. Received: {str(files[0])!r} and {str(file)!r}")
@@ -104,8 +109,10 @@ def stored(path, names, optional=()):
         with np.load(regular(path)) as arrays:  # never unpickles
             found = {name: arrays[name] for name in (*names, *set(optional).intersection(arrays.files))}
         found["about"] = json.loads(str(found["about"]))
-        if not set(found["about"]) >= KEYS:
+        if not set(found["about"]) >= KEYS or not isinstance(found["about"]["folder"], str):
             raise ValueError("its arrays do not fit together")
+        if "paths" in found:
+            found["paths"] = moved.with_slashes(found["paths"], found["about"]["folder"])
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for damaged files
         raise _damaged(path, error) from None
     return found

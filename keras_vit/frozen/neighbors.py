@@ -15,6 +15,7 @@ from keras_vit.frozen.index import flat, opened
 from keras_vit.tasks.pretrain.neighbors import votes
 from keras_vit.utils import checks
 from keras_vit.utils.folders import SPLITS
+from keras_vit.utils.warned import warn
 
 
 def nearest(
@@ -60,6 +61,7 @@ def nearest(
     else:
         searched, vectors = common_space(index, images, model, tokens)
         read = np.ones(len(vectors), bool)
+    tell_missing(index)
     answers = [[] for _ in read]
     for place, row, near in zip(np.flatnonzero(read), *embedding.nearest(searched, vectors, k)):
         answers[place] = [(str(index.file(i)), float(s)) for i, s in zip(row, near)]
@@ -161,6 +163,15 @@ def common_space(index, texts, model, tokens):
     after = index.about.get("projected")
     found = embedding.unit(index.vectors) if after else projected(towers.image, index.vectors)
     return found, text_vectors(towers, tokens, texts)
+
+
+def tell_missing(index):
+    """Warns if the folder of an index's images is not there."""
+    if not pathlib.Path(index.about["folder"]).is_dir():
+        warn(
+            f"The folder of the index, {index.about['folder']!r}, is not there, and none of the images that are found. "
+            "Pass where it is now: load_index(file, folder=...)."
+        )
 
 
 def named(index, model=None):
