@@ -12,7 +12,7 @@ from keras_vit.layers import TimeEmbedding
 from keras_vit.models.backbone import TOWERS, check_plain, has_towers, image_tower
 from keras_vit.models.dit import classes_of
 from keras_vit.models.inputs import inputs_of, table_of
-from keras_vit.models.kinds import kind_of
+from keras_vit.models.kinds import NAMELESS, kind_of, name_of
 from keras_vit.models.metadata import stated_labels, stated_thresholds
 from keras_vit.models.outputs import num_classes, returns_probabilities
 from keras_vit.models.pixel_range import range_of
@@ -111,7 +111,7 @@ def named_outputs(model, output, probabilities):
 
 def facts(model, labels):
     """Returns the facts that a user of an exported file needs, for JSON. Labels default to the model's metadata."""
-    labels = stated_labels(model) if labels is None else labels
+    labels = stated_labels(model) if labels is None and name_of(model) not in NAMELESS else labels
     thresholds, shapes = stated_thresholds(model), inputs_of(model)
     return {
         "model": model.name,
@@ -121,6 +121,7 @@ def facts(model, labels):
         **(_of_noise(model) if "times" in shapes else {}),
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if thresholds is None else {"thresholds": thresholds}),
+        **getattr(model.layers[-1], "export_facts", lambda output_shape: {})(model.output_shape),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from keras_vit.explain.embedding import unit
 from keras_vit.export.prepare import destination
 from keras_vit.frozen.embedder import Embedder
-from keras_vit.frozen.patch_memory import PatchMemory, coreset
+from keras_vit.frozen.patch_memory import PatchMemory, coreset, largest_of
 from keras_vit.models.backbone import fill, merged_values
 from keras_vit.models.metadata import keep
 from keras_vit.models.preprocessing import evaluation_rule, listed
@@ -18,7 +18,6 @@ from keras_vit.utils import checks
 from keras_vit.utils.files import regular
 
 LARGEST = 10_000  # patches in the memory, unless the caller asks for more
-TOP = 0.01  # share of an image's patches whose distances are averaged
 FOLDS = 5
 
 
@@ -47,7 +46,8 @@ class AnomalyDetector:
 
     Attributes:
         model: After `fit`, a `keras.Model` from pixels to `Scores.maps`, with its own weights: it can be exported
-            like any other. `preprocess` and exports resize whole images for it.
+            like any other, and the JSON of the file has its `threshold` and how a `score` is made of a map.
+            `preprocess` and exports resize whole images for it.
         threshold: After `fit`, the score above which an image counts as abnormal.
 
     Example:
@@ -184,7 +184,7 @@ class AnomalyDetector:
 def image_scores(maps):
     """Returns the mean of the largest hundredth of each map's distances, one at least: `(images,)`."""
     flat = np.sort(maps.reshape(len(maps), -1), axis=1)
-    return flat[:, -max(round(TOP * flat.shape[1]), 1) :].mean(1)
+    return flat[:, -largest_of(flat.shape[1]) :].mean(1)
 
 
 def _seeing_all(embedder):

@@ -1,5 +1,7 @@
 """A layer that compares patch tokens with remembered ones, and how few of them are chosen."""
 
+import math
+
 import keras
 import numpy as np
 from keras import ops
@@ -8,6 +10,7 @@ from keras_vit.layers.base import Layer
 from keras_vit.utils import checks
 
 ROWS = 4096  # remembered tokens that are compared at once
+TOP = 0.01  # share of an image's patches whose distances are averaged
 SKETCH = 128  # channels of a random projection
 
 
@@ -25,6 +28,8 @@ class PatchMemory(Layer):
     Output shape:
         `(batch, rows, columns)`, 0 to 2.
     """
+
+    gives = "distances"
 
     def __init__(self, tokens, threshold=None, **kwargs):
         super().__init__(**{**kwargs, "trainable": False})
@@ -47,6 +52,22 @@ class PatchMemory(Layer):
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape[:-1])
+
+    def export_facts(self, output_shape):
+        """Returns what a user of an exported detector needs, for JSON: the threshold, and what it is compared with."""
+        largest = largest_of(math.prod(output_shape[1:]))
+        rule = (
+            f"An image's score is the mean of the {largest} largest of its distances"
+            if largest > 1
+            else "An image's score is the largest of its distances"
+        )
+        rule += ". It is abnormal if its score is above the threshold."
+        return {"threshold": self.threshold, "score": {"largest": largest, "rule": rule}}
+
+
+def largest_of(patches):
+    """Returns how many of an image's distances are averaged: the largest hundredth, one at least."""
+    return max(round(TOP * patches), 1)
 
 
 def coreset(tokens, count, seed=0):

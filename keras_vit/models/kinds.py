@@ -193,6 +193,14 @@ KINDS = {
         aligned=_maps,
         counted="highest cell",
     ),
+    "distances": Kind(  # of each patch from normal ones, `(batch, rows, columns)`
+        names=("distances",),
+        named=_as("distances"),
+        bounded="Distances have no probabilities.",
+        aligned=_vectors,
+        same=lambda outputs: np.round(outputs, 3),
+        counted="distances to three decimals",
+    ),
     "image": Kind(
         names=("pixels",),
         named=_as("pixels"),
@@ -205,6 +213,9 @@ KINDS = {
         pixels=True,
     ),
 }
+
+
+NAMELESS = ("distances", "embeddings", "pairs")  # kinds whose numbers are not of classes, however many there are
 
 
 def kind_of(model):

@@ -1,9 +1,12 @@
+import json
+
 import keras
 import numpy as np
 import pytest
 
 import keras_vit
 from keras_vit import AnomalyDetector
+from keras_vit.export import prepare
 from keras_vit.frozen.anomaly import image_scores
 from keras_vit.utils.warned import LeftOut
 
@@ -140,3 +143,23 @@ def test_it_is_exported_with_its_encoder(detector, tmp_path):
         pytest.skip("exports need TensorFlow")
     report = keras_vit.export_tflite(detector.model, tmp_path / "a.tflite")
     assert report.max_abs_diff < 1e-4 and not report.outside
+    keras_vit.export_saved_model(detector.model, tmp_path / "saved")
+    for path in (tmp_path / "a.tflite.json", tmp_path / "saved" / "assets.extra" / "keras_vit.json"):
+        stated = json.loads(path.read_text())
+        assert stated["threshold"] == detector.threshold and stated["score"]["largest"] == 1 and not stated["labels"]
+    with pytest.raises(ValueError, match="Distances have no probabilities"):
+        keras_vit.export_tflite(detector.model, tmp_path / "b.tflite", probabilities=True)
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_an_export_states_how_a_score_is_made(detector):
+    memory = detector.model.layers[-1]
+    maps = np.random.default_rng(1).uniform(size=(2, 20, 30)).astype("float32")
+    stated = memory.export_facts((None, *maps.shape[1:]))
+    assert stated["score"]["largest"] == 6 and "the mean of the 6 largest" in stated["score"]["rule"]
+    by_hand = np.sort(maps.reshape(2, -1))[:, -6:].mean(1)
+    np.testing.assert_allclose(image_scores(maps), by_hand, rtol=1e-6)
+    rescale = detector.model.get_layer("rescale")
+    before, rescale.metadata = rescale.metadata, {"labels": list("abcdefgh")}  # as many as the map has columns
+    assert prepare.facts(detector.model, None)["labels"] is None
+    rescale.metadata = before
