@@ -45,28 +45,55 @@ def client(tmp_path_factory):
         names["server"].server_close()
 
 
-def test_the_server_of_the_page_answers_in_the_format_of_tensorflow_serving(client):
+URL = "/v1/models/vit"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_server_of_the_page_answers_in_the_format_of_tensorflow_serving(client, count):
+    """Every form of a request that its documentation has."""
     client, names = client
-    url, images = "/v1/models/vit:predict", np.random.default_rng(0).integers(0, 256, (3, 28, 28, 1)).astype("uint8")
+    images = np.random.default_rng(0).integers(0, 256, (count, 28, 28, 1)).astype("uint8")
     expected = names["keras_vit"].from_recipe("mnist", pretrained=True).predict(images, verbose=0)
-    for count in (1, 3):
-        files = client.post(url, json={"instances": [encoded(image) for image in images[:count]]})
-        np.testing.assert_allclose(files.json()["predictions"], expected[:count], atol=1e-3)
-        pixels = [{"images": image.tolist()} for image in images[:count]]
-        plain = client.post(url, json={"signature_name": "serve", "instances": pixels})
-        np.testing.assert_allclose(plain.json()["predictions"], expected[:count], atol=1e-3)
-    assert client.get("/v1/models/vit/metadata").json()["labels"] == list("0123456789")
+    files, pixels = [encoded(image) for image in images], [{"images": image.tolist()} for image in images]
+    for form in (
+        {"signature_name": "serve_bytes", "instances": files},
+        {"signature_name": "serve_bytes", "instances": [file["encoded"] for file in files]},
+        {"signature_name": "serve_bytes", "inputs": {"encoded": [file["encoded"] for file in files]}},
+        {"signature_name": "serve_bytes", "inputs": [file["encoded"] for file in files]},
+        {"signature_name": "serve", "instances": pixels},
+        {"instances": pixels},
+        {"instances": images.tolist()},
+        {"inputs": images.tolist()},
+        {"inputs": {"images": images.tolist()}},
+    ):
+        for url in (f"{URL}:predict", f"{URL}/versions/1:predict"):
+            found = client.post(url, json=form).json()
+            np.testing.assert_allclose(found["outputs" if "inputs" in form else "predictions"], expected, atol=1e-3)
+    assert client.get(f"{URL}/metadata").json()["labels"] == list("0123456789")
+    (status,) = client.get(URL).json()["model_version_status"]
+    assert status["state"] == "AVAILABLE" and status["status"]["error_code"] == "OK"
 
 
 @pytest.mark.parametrize(
     "request_, message",
     [
-        ({"instances": []}, "1 to 32 instances. Received: 0"),
-        ({"instances": [{"encoded": {"b64": base64.b64encode(b"no picture").decode()}}]}, "InvalidArgumentError"),
-        ({"instances": [{"encoded": {"b64": "?"}}]}, "Error"),
+        ({"instances": []}, "1 to 32 images. Received: 0"),
+        ({"instances": [{}] * 33}, "The inputs are images. Received: "),
+        ({"instances": np.zeros((33, 28, 28, 1)).tolist()}, "1 to 32 images. Received: 33"),
+        (
+            {
+                "instances": [{"encoded": {"b64": base64.b64encode(b"no picture").decode()}}],
+                "signature_name": "serve_bytes",
+            },
+            "InvalidArgumentError",
+        ),
+        ({"instances": [{"encoded": {"b64": "?"}}], "signature_name": "serve_bytes"}, "Error"),
         ({"instances": [{"images": [[1, 2]]}], "signature_name": "serve"}, "Error"),
         ({"instances": [{"images": [1]}], "signature_name": "other"}, "KeyError"),
-        ({"instances": [{}]}, "ValueError"),
+        ({"instances": [{}]}, "The inputs are images. Received: "),
+        ({"instances": [{"pixels": [1]}]}, "The inputs are images. Received: pixels"),
+        ({}, "A request has either instances or inputs."),
+        ({"instances": [1], "inputs": [1]}, "A request has either instances or inputs."),
     ],
 )
 def test_bad_requests_are_answered_with_a_reason(client, request_, message):
