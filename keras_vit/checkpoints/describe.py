@@ -97,7 +97,7 @@ def recognize(checkpoint, name="auto", formats=FORMATS, what="be a Vision Transf
         expected = ", ".join(libraries) if name == "auto" else name
         raise ValueError(
             f"{str(checkpoint.path)!r} must {what} of {expected}. "
-            f"Received: a file with {listing(checkpoint.shapes) or 'no tensors'}"
+            f"Received: a file with {listing(checkpoint.shapes) or 'no tensors'}.{checkpoint.kind()}"
         )
     return form, form.canonical(checkpoint.shapes)
 
@@ -140,9 +140,14 @@ def describe(checkpoint, name="auto"):
 
 @contextlib.contextmanager
 def one_error(checkpoint, form):
-    """Turns what a damaged configuration raises into one clear ValueError."""
+    """Turns what a damaged configuration raises into one clear ValueError, and names the kind in each."""
     try:
         yield
+    except ValueError as error:
+        kind = checkpoint.kind()
+        if not kind or type(error) is not ValueError or str(checkpoint.config.get("model_type")) in str(error):
+            raise
+        raise ValueError(f"{error}{'' if str(error).endswith('.') else '.'}{kind}") from None
     except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
         raise ValueError(
             f"The configuration of {str(checkpoint.path)!r} does not describe a model of {form.name}: {error}"

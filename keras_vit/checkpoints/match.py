@@ -190,4 +190,6 @@ def _require_none(checkpoint, form, missing, surplus, wrong, unnamed):
         others = [*missing, *surplus, *wrong]
         only_head = others and all(re.match(form.head_names, name) for name in others)
         hint = " For a head of your own, pass head='new'." if only_head else ""
-        raise ValueError(f"{str(checkpoint.path)!r} does not match the model; {'; '.join(parts)}.{hint}")
+        raise ValueError(
+            f"{str(checkpoint.path)!r} does not match the model; {'; '.join(parts)}.{hint}{checkpoint.kind()}"
+        )

@@ -203,3 +203,20 @@ def test_a_source_whose_patches_leave_a_margin_prepares_images_as_it_does(tmp_pa
     assert model.get_layer("rescale").metadata["evaluation"]["full_size"] == [28, 28]
     other = from_checkpoint(tmp_path, image_size=32, **HEADS)
     assert "full_size" not in other.get_layer("rescale").metadata["evaluation"]
+
+
+@pytest.mark.parametrize("part", [None, "text", "both"])
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("whisper", ["model.decoder.embed_tokens.weight"]),
+        ("vision-text-dual-encoder", ["text_model.embeddings.word_embeddings.weight", "vision_model.a.weight"]),
+        ("blip-2", ["language_model.model.embed_tokens.weight", "vision_model.embeddings.class_embedding"]),
+        ("florence2", ["vision_tower.convs.0.proj.weight"]),
+    ],
+)
+def test_relatives_are_refused_by_their_kind(kind, names, part, tmp_path):
+    write(tmp_path / "model.safetensors", {name: np.zeros((2, 2), "float32") for name in names})
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "architectures": ["Kind"]}))
+    with pytest.raises(ValueError, match=kind):
+        from_checkpoint(tmp_path, part=part)

@@ -56,6 +56,12 @@ class Checkpoint(NamedTuple):
         shape, axis = self.shapes[name], (block[1:] or [0])[0]
         return shape[:axis] + shape[axis + 1 :] if block else shape
 
+    def kind(self):
+        """Returns a sentence with the kind of model that the settings name, for errors; empty if they name none."""
+        named = [self.config.get("model_type"), *(self.config.get("architectures") or ())[:1]]
+        named = [repr(name) for name in named if isinstance(name, str) and name]
+        return f" Its config.json says {', '.join(named)}." if named else ""
+
     def array(self, place):
         """Reads a tensor, or one block of a stacked one; see `shape`."""
         name, *block = place if isinstance(place, tuple) else (place,)
