@@ -93,7 +93,7 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
     Raises:
         ValueError: If the model has no names, or `names` are of another number, not strings, or of several lines; if
             the model has no layer of this package, to keep them.
-        TypeError: If `model` is not a Keras model.
+        TypeError: If `model` is not a Keras model, or one whose outputs are not known.
 
     Example:
 
@@ -101,6 +101,11 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
     ('airplane', 'automobile')
     """
     checks.model(model)
+    if not hasattr(model, "output_shape"):
+        raise TypeError(
+            "`model` must be a functional Keras model or a built Sequential: names are kept by the outputs. Pass the "
+            f"model inside. Received: {model.name!r}, {type(model).__name__}"
+        )
     if names is not None:
         names, count = names.tolist() if isinstance(names, np.ndarray) else names, num_classes(model)
         if fitting(names, count) is None:
@@ -120,6 +125,12 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
 def stated_labels(model, count=None):
     """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
     stated, count = metadata(model).get("labels"), count or num_classes(model)
+    others = [] if stated or keeper(model) is None else list(keeper(model).metadata.get("labels") or ())
+    if others:
+        warn(
+            f"The model's class names are left out: they are of another head than {', '.join(heads_of(model))!r}. "
+            f"Store its own: keras_vit.class_names(model, names). Received: {others!r:.100}"
+        )
     names = fitting(stated, count)
     if stated and names is None:
         warn(

@@ -17,6 +17,7 @@ RESCALING = (Rescale, keras.layers.Rescaling, keras.layers.Normalization)
 NORMS = (keras.layers.BatchNormalization, keras.layers.LayerNormalization, keras.layers.GroupNormalization)
 HIGHEST = (1, 255, 65535)  # pixels, one of which a model takes that brings them to about 1
 SPANS = (0.5, 20)  # of what the first weights see, from the lowest pixel to the highest
+CENTERED = (0.25, 0.75)  # part of the range in which a mean is that is subtracted, as for ResNets of Caffe
 DARK = 200  # the part of the range that images do not stay below, unless they are in another
 LARGE = 20  # numbers that no rescaled pixels have
 ANY = 32  # a side of images of any size
@@ -49,6 +50,7 @@ def range_of(model):
         return None
     mean = -first.offset / first.scale
     fits = [high for high in HIGHEST if SPANS[0] <= first.scale * high <= SPANS[1] and -1e-3 * high <= mean <= high]
+    fits = fits or [high for high in HIGHEST[1:] if CENTERED[0] * high <= mean <= CENTERED[1] * high]
     return (0, fits[0]) if fits else None
 
 

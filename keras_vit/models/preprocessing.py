@@ -219,10 +219,12 @@ def _open(image, channels, then, value_range=checks.BYTES):
                 f"A model of image files must have 1 or 3 channels. Received: a model of {channels}, and {str(image)!r}"
             )
         if value_range != checks.BYTES:
-            of = "that does not rescale them" if value_range is None else "of {:g} to {:g}".format(*value_range)
+            of = "of {:g} to {:g}".format(*(value_range or (0, 0)))
+            of = "that rescales nothing, or of which that cannot be told" if value_range is None else of
             raise ValueError(
-                "A model of image files must take pixels from 0 to 255, and rescale them by its first layer, such as "
-                f"keras_vit.Rescale(). Received: a model {of}, and {str(image)!r}; pass arrays"
+                "A model of image files must take pixels from 0 to 255, and rescale them first, such as by "
+                f"keras_vit.Rescale(). Received: a model {of}, and {str(image)!r}. Call model.predict with arrays "
+                "of pixels as it was trained on"
             )
         if not _is_pillow(image):
             return read_pixels(image, channels, then)

@@ -73,7 +73,9 @@ def predict(
         FileNotFoundError: As `load_run`, and for a file that does not exist.
         FileExistsError: If a file to write exists.
     """
-    if any(hasattr(image, "shape") for image in (images, *(images if isinstance(images, (list, tuple)) else ()))):
+    several = isinstance(images, (list, tuple))
+    paths = all(isinstance(image, (str, os.PathLike)) for image in (images if several else [images]))
+    if not paths and not isinstance(images, (set, dict)):
         raise TypeError(
             "`images` must be paths of files and folders: of arrays, call model.predict(keras_vit.preprocess(model, "
             f"images)). Received: {checks.shown(images)}"

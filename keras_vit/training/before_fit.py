@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_vit.models import compiled
 from keras_vit.models.pixel_range import checked, range_of, refuse_binary
+from keras_vit.utils import checks
 from keras_vit.utils.checks import rows, shown, targets
 from keras_vit.utils.losses import loss_of
 from keras_vit.utils.warned import warn
@@ -59,6 +60,7 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
         if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
             raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
         images = checked(model, images, shape[1:], known=known)
+        _warn_if_empty(images)
         refuse_binary(images, known)
         labels = check(labels, outputs[-1], len(images))
         if not regression:
@@ -69,14 +71,21 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
     batches, found = _batches(images), []
     for item in batches:
         if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
-            raise TypeError(f"A dataset must yield batches (images, labels). Received: a batch of type {_kind(item)}")
+            keys = [*item] if isinstance(item, dict) else []
+            pick = ", ".join(f"d[{key!r}]" for key in keys[:2])
+            more = f" of {checks.shown(keys)}: data.map(lambda d: ({pick}))" if len(keys) > 1 else ""
+            raise TypeError(
+                f"A dataset must yield batches (images, labels). Received: a batch of type {_kind(item)}{more}"
+            )
         if np.ndim(item[0]) == 3:
             raise ValueError(
                 f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
             )
         labels = check(item[1], outputs[-1], len(checked(model, item[0], shape[1:], known=known)))
         found.append(labels)
-    refuse_binary(np.concatenate([np.asarray(item[0]) for item in batches]), known)
+    images = np.concatenate([np.asarray(item[0]) for item in batches])
+    _warn_if_empty(images)
+    refuse_binary(images, known)
     if not regression:
         compiled.check(model, batches[-1][0], labels[:1])
         compiled.check_labels(model, labels)
@@ -92,6 +101,11 @@ def warn_of_classes(model, labels):
             f"{model.name!r} has {size} outputs, and {seen} classes occur in the first {len(indices)} labels: pass "
             f"num_classes={int(indices.max()) + 1}, if these are all, or shuffle data that are sorted by class."
         )
+
+
+def _warn_if_empty(images):
+    if len(images) and images.min() == images.max():
+        warn(f"All pixels of `images` are the same: were they read? Received: {images.shape}, all {images.max():g}")
 
 
 def _batches(dataset):

@@ -170,11 +170,12 @@ def model(value, name="model"):
         raise TypeError(f"`{name}` must be a Keras model. Received: {name}={shown(value)}")
 
 
-def one_of(name, value, allowed):
-    """Raises unless `value` is in `allowed`."""
+def one_of(name, value, allowed, meant=()):
+    """Raises unless `value` is in `allowed`; `meant` is what it is called there, if another library's word is known."""
     if getattr(value, "shape", ()) or not isinstance(value, Hashable) or value not in tuple(allowed):
         raise ValueError(
             f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}. Received: {name}={shown(value)}"
+            + "".join(f", which is {each!r} here" for each in meant)
         )
 
 

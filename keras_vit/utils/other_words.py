@@ -20,7 +20,7 @@ ARGUMENTS = {  # of layers and models: what the argument is called here, and els
     "stochastic_depth": "drop_path drop_path_rate stochastic_depth_rate",
     "epsilon": "eps layer_norm_eps layer_norm_epsilon norm_eps norm_epsilon",
     "qkv_bias": "use_bias attention_bias",
-    "gelu": "activation act_layer hidden_act hidden_activation",
+    "gelu, 'tanh', 'exact' or 'quick'": "activation act_layer hidden_act hidden_activation act act_fn",
     "norm_order": "normalize_first norm_first pre_norm",
     "qk_norm": "use_qk_norm qk_normalization",
     "layer_scale": "init_values layer_scale_init_value layerscale_value",

@@ -155,7 +155,7 @@ def test_whatever_takes_images_of_a_model_by_hand_says_so(tmp_path):
     made = model()
     file = tmp_path / "image.png"
     keras.utils.save_img(file, BYTES[0], scale=False)
-    with pytest.raises(ValueError, match=r"rescale them by its first.*a model that does not rescale them.*image.png"):
+    with pytest.raises(ValueError, match=r"rescale them first.*a model that rescales nothing.*image.png"):
         keras_vit.preprocess(made, [file])
     for call in (keras_vit.preprocess, keras_vit.attention_maps, keras_vit.attention_rollout, checked):
         with pytest.warns(UserWarning, match="'mine' rescales no pixels"):
@@ -187,3 +187,11 @@ TWICE = [[keras.layers.Rescaling(1 / 255), keras_vit.Rescale()], [keras.layers.R
 def test_pixels_that_are_rescaled_twice_are_told(first):
     with pytest.warns(UserWarning, match="nearly black: does it rescale them twice.*up to 25"):
         check_data(model(*first), BYTES, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("mean", [127.5, [103.939, 116.779, 123.68]])
+def test_pixels_that_are_centered_alone_are_bytes(mean):
+    inputs = keras.Input((8, 8, 3))
+    x = keras_vit.PatchEncoder(8)(keras_vit.Patches(4)(inputs[..., ::-1] - np.float32(mean)))
+    model = keras.Model(inputs, keras.layers.Dense(2)(keras_vit.TokenPool()(x)))
+    assert range_of(model) == (0, 255)

@@ -200,3 +200,16 @@ def test_labels_that_are_taken_for_others_are_refused(loss, metrics, labels, mes
     for data in ((PIXELS, np.array(labels)), ([(PIXELS, np.array(labels))],)):
         with pytest.raises(ValueError, match=message):
             check_data(model, *data)
+
+
+def test_a_dataset_of_dictionaries_gets_the_line_that_it_needs():
+    data = [{"image": PIXELS, "label": np.array([0, 1])}]
+    model = vit("mu/4", image_size=8, num_classes=2)
+    with pytest.raises(TypeError, match=r": data.map\(lambda d: \(d\['image'\], d\['label'\]\)\)"):
+        check_data(model, data)
+
+
+def test_pictures_that_are_all_the_same_are_told():
+    model = vit("mu/4", image_size=8, num_classes=2)
+    with pytest.warns(UserWarning, match=r"All pixels of `images` are the same.* Received: \(3, 8, 8, 3\), all 7"):
+        check_data(model, np.full((3, 8, 8, 3), 7), np.array([0, 1, 0]))

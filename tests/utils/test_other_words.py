@@ -74,7 +74,7 @@ def test_sizes_in_another_order_are_refused():
 def test_a_second_tensor_is_no_mask(arguments):
     x = np.zeros((2, 64, 64), "float32")
     for layer in (layers.MultiHeadSelfAttention(4), layers.TransformerBlock(4, 128)):
-        with pytest.raises(ValueError, match=r"`attention_mask` must be boolean.*`CrossAttention`"):
+        with pytest.raises(ValueError, match=r"`attention_mask` must be boolean.*`CrossAttention"):
             layer(x, np.zeros((2, *arguments)[-len(arguments) - 1 :], "float32"))
     with pytest.raises(ValueError, match="`attention_mask` must be boolean"):
         layers.CrossAttention(4)(x, x, x)

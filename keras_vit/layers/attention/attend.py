@@ -92,22 +92,29 @@ def weighted(scores, value):
     return _rows(ops.matmul(ops.cast(scores, value.dtype), _rows(value)))
 
 
+def check_mask(attention_mask):
+    """Raises ValueError for a mask of floats, such as a second tensor of tokens or terms of the logits, or of rank 2.
+
+    Also for a symbolic one, so that a model with it is refused when it is put together.
+    """
+    dtype, shape = keras.backend.standardize_dtype(attention_mask.dtype), tuple(attention_mask.shape)
+    if "float" in dtype or len(shape) not in (3, 4):  # (batch, tokens) would broadcast in silence
+        raise ValueError(
+            "`attention_mask` must be boolean, (batch, tokens, tokens) or (batch, heads or 1, tokens, tokens). "
+            f"Received: shape {shape}, {dtype}. If these are tokens: self-attention takes one tensor, "
+            "`MultiHeadSelfAttention(num_heads)(x)`, and `CrossAttention(num_heads)(x, context)` two"
+        )
+
+
 def joined_mask(attention_mask, use_causal_mask, rows, columns):
     """Joins both masks into one that broadcasts to (batch, heads, rows, columns); `None` without any.
 
     Raises:
-        ValueError: For a mask of floats, such as a second tensor of tokens or terms of the logits, or of another rank.
+        ValueError: As `check_mask`.
     """
     mask = None
     if attention_mask is not None:
-        dtype = keras.backend.standardize_dtype(attention_mask.dtype)
-        shape = tuple(attention_mask.shape)
-        if "float" in dtype or len(shape) not in (3, 4):  # (batch, tokens) would broadcast in silence
-            raise ValueError(
-                "`attention_mask` must be boolean, (batch, tokens, tokens) or (batch, heads or 1, tokens, tokens). "
-                f"Received: shape {shape}, {dtype}. Self-attention takes one tensor of tokens, "
-                "not query and value: tokens attend to others in `CrossAttention`"
-            )
+        check_mask(attention_mask)
         mask = ops.cast(attention_mask, "bool")
         mask = ops.expand_dims(mask, 1) if len(mask.shape) == 3 else mask
     if use_causal_mask:

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_vit.layers.attention.attend import check_mask
+
 
 class WithScores:
     """Part of a layer with `num_heads` that maps tokens to as many, and may return `(tokens, scores)`."""
@@ -22,6 +24,8 @@ class WithScores:
         bias=None,
         return_keys=False,
     ):
+        if attention_mask is not None:
+            check_mask(attention_mask)
         (batch, tokens, width), heads = x.shape, self.num_heads
         outputs = [keras.KerasTensor(x.shape, dtype=self.compute_dtype)]
         if return_attention_scores:
@@ -42,7 +46,11 @@ class WithCrossScores:
     def compute_output_shape(self, x_shape, context_shape=None):
         return x_shape
 
-    def compute_output_spec(self, x, context=None, *masks, return_attention_scores=False, **options):
+    def compute_output_spec(
+        self, x, context=None, attention_mask=None, *masks, return_attention_scores=False, **options
+    ):
+        if attention_mask is not None:
+            check_mask(attention_mask)
         if context is not None and context.shape[-1] != self.context_width:
             raise ValueError(
                 f"`context` must have the width that the layer was built with, {self.context_width}. "

@@ -10,6 +10,12 @@ from keras_vit.utils import checks
 
 POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
 POOL = {"num_heads": None, "mlp_dim": None, "over_prefix": False}  # of "map"; `None` for the size of a model's blocks
+ELSEWHERE = {  # what other libraries call them
+    "gap": "avg mean average global_average GAP",
+    "token": "cls class cls_token class_token CLS",
+    "map": "attention attention_pooling attn map_head",
+    "none": "None all identity",
+}
 OF_CLASS_TOKEN = ("token", "token+gap")
 
 
@@ -55,6 +61,7 @@ class TokenPool(WithPrefix, Layer):
     (2, 64)
     """
 
+    ndim = 3
     keeps_prefix = False
 
     def __init__(
@@ -70,7 +77,8 @@ class TokenPool(WithPrefix, Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.one_of("pooling", pooling, POOLINGS)
+        meant = [ours for ours, words in ELSEWHERE.items() if str(pooling) in words.split()]
+        checks.one_of("pooling", pooling, POOLINGS, meant)
         self.pooling = pooling
         self.check_prefix(num_prefix)
         checks.above_zero(epsilon=epsilon)
@@ -78,6 +86,8 @@ class TokenPool(WithPrefix, Layer):
         if pooling in OF_CLASS_TOKEN and num_prefix == 0:
             self._refuse_class_token(f"num_prefix={num_prefix}")
         if pooling == "map":
+            if num_heads is None:
+                raise ValueError("Pooling 'map' has heads: state `num_heads`, a divisor of the width. Received: None")
             checks.positive(num_heads=num_heads)
             if mlp_dim is not None:
                 checks.positive(mlp_dim=mlp_dim)

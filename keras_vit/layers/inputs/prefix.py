@@ -14,10 +14,17 @@ class WithPrefix:
     """
 
     keeps_prefix = True  # whether the output has the prefix tokens too
+    looked_up = False  # whether the number was read off the layers before
 
     def __call__(self, x, *args, **kwargs):
         if self.num_prefix is None:
             self.num_prefix = self.prefix_found(x)
+            self.looked_up = True
+        elif self.looked_up and keras.utils.is_keras_tensor(x) and prefix_of(x) not in (None, self.num_prefix):
+            raise ValueError(
+                f"`{self.name}` was called with {self.num_prefix} prefix tokens before: take another layer for others. "
+                f"Received: {prefix_of(x)}"
+            )
         return super().__call__(x, *args, **kwargs)
 
     def prefix_found(self, x):

@@ -1,6 +1,7 @@
 import keras
 import pytest
 
+from keras_vit import CrossAttention, DecoderBlock, MultiHeadSelfAttention, TransformerBlock
 from keras_vit.layers.attention.with_scores import WithCrossScores, WithScores
 
 pytestmark = pytest.mark.backend
@@ -32,7 +33,7 @@ class Cross(WithCrossScores, keras.layers.Layer):
 
 def test_shapes_of_scores_to_a_context():
     tokens, context, layer = keras.KerasTensor((None, 5, 12)), keras.KerasTensor((None, 7, 9)), Cross(dtype="float16")
-    mask = keras.KerasTensor((1, 7), dtype="bool")
+    mask = keras.KerasTensor((1, 5, 7), dtype="bool")
     assert layer(tokens).shape == layer(tokens, context, mask).shape == (None, 5, 12)
     assert layer.compute_output_shape((2, 5, 12), (2, 7, 9)) == (2, 5, 12)
     outputs, scores = layer(tokens, context, attention_mask=mask, return_attention_scores=True)
@@ -41,3 +42,19 @@ def test_shapes_of_scores_to_a_context():
     assert [one.shape for one in layer(tokens, return_attention_scores=True)] == [(None, 5, 12)]
     with pytest.raises(ValueError, match="was built with, 9. Received: 12"):
         layer(tokens, tokens)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: MultiHeadSelfAttention(4)(x, x),
+        lambda x: MultiHeadSelfAttention(4)(x, x, x),
+        lambda x: MultiHeadSelfAttention(4)(x, attention_mask=keras.Input((5,), dtype="bool")),
+        lambda x: TransformerBlock(4, 8)(x, x),
+        lambda x: CrossAttention(4)(x, x, x),
+        lambda x: DecoderBlock(4, 8)(x, x, x),
+    ],
+)
+def test_tokens_in_place_of_a_mask_are_refused_when_the_model_is_put_together(make):
+    with pytest.raises(ValueError, match=r"`attention_mask` must be boolean.*If these are tokens: self-attention"):
+        make(keras.Input((5, 8)))

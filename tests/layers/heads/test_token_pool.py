@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import TokenPool
+from keras_vit import PatchEncoder, TokenPool, vit
 from tests.harness import run_layer_test
 
 pytestmark = pytest.mark.backend
@@ -59,7 +59,7 @@ def test_attention_pool_is_probe_attention_and_an_mlp(over_prefix):
         (dict(pooling="token+gap", num_prefix=0), r"pooling='token\+gap' needs a class token"),
         (dict(pooling="gap", num_prefix=-1), "num_prefix=-1"),
         (dict(pooling="gap", num_prefix=6), "patch tokens.* Received: 6 tokens, num_prefix=6"),
-        (dict(pooling="map"), "num_heads=None"),
+        (dict(pooling="map"), "Pooling .map. has heads: state `num_heads`"),
         (dict(over_prefix=1), "over_prefix=1"),
         (dict(pooling="map", num_prefix=1, num_heads=3), "width of 8 cannot be split into 3 heads"),
     ],
@@ -67,3 +67,22 @@ def test_attention_pool_is_probe_attention_and_an_mlp(over_prefix):
 def test_bad_arguments_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         TokenPool(**options)(TOKENS)
+
+
+@pytest.mark.parametrize(
+    "theirs, ours", [("avg", "gap"), ("mean", "gap"), ("GAP", "gap"), ("cls", "token"), ("attention", "map")]
+)
+def test_words_of_others_are_answered_with_ours(theirs, ours):
+    for make in (lambda: TokenPool(theirs), lambda: vit("mu/4", image_size=8, pooling=theirs)):
+        with pytest.raises(ValueError, match=f"Received: pooling='{theirs}', which is '{ours}' here"):
+            make()
+
+
+def test_one_layer_pools_tokens_with_one_prefix():
+    tokens = [PatchEncoder(8, class_token=token)(keras.Input((4, 3))) for token in (True, True, False)]
+    pool = TokenPool("gap", name="mine")
+    assert [pool(each).shape for each in tokens[:2]] == [(None, 8)] * 2
+    with pytest.raises(ValueError, match="`mine` was called with 1 prefix tokens before: .* Received: 0"):
+        pool(tokens[2])
+    with pytest.raises(ValueError, match="expected ndim=3, found ndim=2"):
+        TokenPool("gap", num_prefix=0)(keras.Input((8,)))
