@@ -1,25 +1,23 @@
 """Writes texts about images, or goes on with texts, by a decoder that writes word by word."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
+from keras_vit.frozen.batched_writing import Plan, batches
 from keras_vit.models.captioner import MARKS, words_of
-from keras_vit.models.preprocessing import listed, preprocess
-from keras_vit.models.search import NEVER, Rules
-from keras_vit.models.writer import Writer, parts_of
+from keras_vit.models.preprocessing import listed
+from keras_vit.models.search import Rules
+from keras_vit.models.writer import parts_of
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.families import FAMILIES
-from keras_vit.utils import checks, progress, reading
-from keras_vit.utils.feeding import replicas
+from keras_vit.utils import checks, progress
 from keras_vit.utils.folders import shown
 from keras_vit.utils.warned import left_out, warn
 
 LENGTH = 64  # of a text, where neither the caller nor a shorter table of positions says another
-KEPT = 4  # compiled writers
 
 
 class Texts(NamedTuple):
@@ -51,7 +49,8 @@ def generate_text(
     Keys and values of the words before are kept, so a word costs one step of the decoder. With one beam, the likeliest
     word is taken each time. With several, the search is that of transformers 5: it ends when the best unfinished text
     is no better than the worst of as many finished ones. With a temperature, words are drawn.
-    The first call for a batch size, a length of text and prompt, and a way to choose words is compiled.
+    The first call for a batch size, a length of text and a way to choose words is compiled, and once more for prompts
+    of twice as many words.
 
     Args:
         model: A model from `captioner`, or as `from_pretrained` reads one of TrOCR, BLIP or GPT-2; or a language model
@@ -88,11 +87,33 @@ def generate_text(
     >>> generate_text(model, ["cats.jpg"], "hf://Salesforce/blip-image-captioning-base").texts
     ['two cats sleeping on a couch']
     """
+    given = {"beams": beams, "length": length, "length_penalty": length_penalty, "prompt": prompt, "top_p": top_p}
+    given |= {"temperature": temperature, "top_k": top_k, "seed": seed, "batch_size": batch_size}
+    checks.one_of("bad_images", bad_images, ("raise", "skip"))
+    plan = planned(model, images, tokens, **given)
+    count, rules = len(plan.begun), plan.rules
+    ids, scores = np.full((count, rules.length), rules.pad, "int32"), np.full(count, np.nan, "float32")
+    faults = []
+    for batch in progress.counted(batches(plan), count, "texts"):
+        if bad_images == "raise" and batch.errors:
+            raise next(iter(batch.errors.values()))
+        faults += map(str, batch.errors.values())
+        ids[batch.places], scores[batch.places] = batch.ids, batch.scores
+    if len(faults) == count:
+        raise ValueError(f"No image could be read. The first of {count}: {faults[0]}")
+    if faults:
+        left_out(f"{len(faults)} of {count} images, which cannot be read", [shown(fault) for fault in faults])
+    tell_cut(int((~_ends(ids, rules.end) & ~np.isnan(scores)).sum()), count, rules.length)
+    return Texts(ids, scores, None if plan.tokens is None else texts_of(ids, rules.end, plan.tokens))
+
+
+def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0, batch_size=8, beams=1, **how):
+    """Returns the `Plan` of a call of `generate_text`; its arguments and errors, but for images that cannot be read."""
     checks.model(model)
     checks.positive(beams=beams, batch_size=batch_size)
-    checks.number(length_penalty=length_penalty)
-    _check_drawing(temperature, top_k, top_p, seed, beams)
-    checks.one_of("bad_images", bad_images, ("raise", "skip"))
+    how = {"length_penalty": 1.0, "temperature": 0.0, "top_k": None, "top_p": 1.0} | how
+    checks.number(length_penalty=how["length_penalty"])
+    _check_drawing(how["temperature"], how["top_k"], how["top_p"], seed, beams)
     image, decoder = parts_of(model)
     words = words_of(decoder)
     marks = _marks(words)
@@ -110,18 +131,16 @@ def generate_text(
     tokens = _tokens(tokens, words, length)
     begun = _begun(prompt, tokens, marks["start"], None if images is None else len(images))
     _check_begun(begun, words.vocabulary, length)
+    numbers = {name: float(how[name]) for name in ("length_penalty", "temperature", "top_p")}
+    rules = Rules(length, marks["end"], marks["pad"], top_k=how["top_k"], **numbers)
+    draws = np.random.default_rng(seed).random((len(begun), length), "float32") if rules.temperature else None
+    return Plan(model, image, images, begun, draws, rules, beams, batch_size, tokens)
 
-    rules = Rules(length, marks["end"], marks["pad"], float(length_penalty), float(temperature), top_k, float(top_p))
-    draws = np.random.default_rng(seed).random((len(begun), length), "float32") if temperature else None
-    ids, scores, faults = _written(model, image, images, begun, draws, rules, beams, batch_size, bad_images == "raise")
-    if len(faults) == len(begun):
-        raise ValueError(f"No image could be read. The first of {len(begun)}: {faults[0]}")
-    if faults:
-        left_out(f"{len(faults)} of {len(begun)} images, which cannot be read", [shown(fault) for fault in faults])
-    ends = (ids[:, 1:] == rules.end).any(1) | np.isnan(scores)
-    if not ends.all():
-        warn(f"{(~ends).sum()} of {len(ids)} texts were cut at length={length}: pass a larger one for whole texts.")
-    return Texts(ids, scores, None if tokens is None else _texts(ids, rules.end, tokens))
+
+def tell_cut(count, of, length):
+    """Warns of texts that end because of the length."""
+    if count:
+        warn(f"{count} of {of} texts were cut at length={length}: pass a larger one for whole texts.")
 
 
 def _check_drawing(temperature, top_k, top_p, seed, beams):
@@ -142,45 +161,6 @@ def _check_drawing(temperature, top_k, top_p, seed, beams):
         )
     if temperature and beams > 1:
         raise ValueError(f"Words are drawn with one beam. Received: temperature={temperature}, beams={beams}")
-
-
-def _written(model, image, images, begun, draws, rules, beams, batch_size, strict):
-    """Returns ids and scores of all texts, and why images could not be read."""
-    ids, scores = np.full((len(begun), rules.length), rules.pad, "int32"), np.full(len(begun), np.nan, "float32")
-    faults = []
-    for first in sorted(set(map(len, begun))):  # those that begin with as many ids are written together
-        places = [i for i, each in enumerate(begun) if len(each) == first]
-        size = -(-min(batch_size, len(places)) // replicas()) * replicas()
-        write = _writer(model, tuple(map(id, model.variables)), size, first, rules, beams)
-        read = (lambda i: None) if images is None else (lambda i: preprocess(image, images[i]))
-        for batch in progress.counted(reading.batches(read, places, size), len(places), "texts"):
-            if strict and batch.errors:
-                raise next(iter(batch.errors.values()))
-            faults += map(str, batch.errors.values())
-            some = [batch.images[i] for i in batch.pixels]
-            if not some:
-                continue
-            padded = (some + some[-1:] * size)[:size]  # one size: compiled once
-            inputs = {"texts": np.array([begun[i] for i in padded], "int32")}
-            if draws is not None:
-                inputs["draws"] = draws[padded]
-            if images is not None:
-                pixels = [*batch.pixels.values()]
-                inputs["images"] = np.concatenate((pixels + pixels[-1:] * size)[:size])
-            found = write.predict_on_batch(inputs)
-            ids[some], scores[some] = (keras.ops.convert_to_numpy(each)[: len(some)] for each in found)
-            if np.isnan(scores[some]).any() or (scores[some] == np.float32(NEVER)).any():
-                raise ValueError(f"{model.name!r} must compute finite logits. Received: NaN or infinity")
-    return ids, scores, faults
-
-
-@functools.lru_cache(maxsize=KEPT)
-def _writer(model, variables, size, first, rules, beams):
-    """Returns a compiled writer; that of a model to which weights were added, such as LoRA, is another."""
-    writer = Writer(model, size, first, rules, beams)
-    on_cpu = keras.backend.backend() == "tensorflow" and not keras.distribution.list_devices("gpu")
-    writer.compile(jit_compile=not on_cpu)  # there XLA takes longer to compile, and is slower with beams
-    return writer
 
 
 def _marks(words):
@@ -261,7 +241,17 @@ def _check_begun(begun, vocabulary, length):
             raise ValueError(f"Ids of a prompt must be from 0 to {vocabulary - 1}. Received: {checks.shown(ids):.100}")
 
 
-def _texts(ids, end, tokens):
-    """Returns what ids mean, without the start and from the end on."""
+def _ends(ids, end):
+    return (ids[:, 1:] == end).any(1)
+
+
+def texts_of(ids, end, tokens):
+    """Returns what ids mean, without the start and from the end on, as a list of texts.
+
+    Args:
+        ids: Array `(texts, length)`.
+        end: The id after a text.
+        tokens: A `Tokenizer`.
+    """
     rows = [row[1:].tolist() for row in ids]
     return [text.strip() for text in tokens.texts([row[: row.index(end)] if end in row else row for row in rows])]

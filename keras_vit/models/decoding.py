@@ -26,7 +26,7 @@ def context_of(decoder, tokens):
     return [block.cross.keys_and_values(tokens) for block in blocks_of(decoder)]
 
 
-def step(decoder, ids, place, cache, context=None):
+def step(decoder, ids, place, cache, context=None, fillers=None):
     """Computes the logits after some words, from what the cache has of the words before them.
 
     They equal those of the decoder for the whole text.
@@ -38,16 +38,18 @@ def step(decoder, ids, place, cache, context=None):
         cache: As `empty_cache` or this function returns it.
         context: As `context_of` returns it, `None` for a language model. There may be several sequences in a row for
             each context.
+        fillers: How many words at the beginning of each sequence are none of its text, `(sequences,)`, integers, so
+            that texts that begin with other numbers of words are computed together. `None` for none.
 
     Returns:
         The logits after the last of these words, `(sequences, vocabulary)`, and the cache with these words.
     """
     layers = {layer.name: layer for layer in decoder.layers}
-    x = layers["words"](ids, start=place)  # (sequences, words, width)
+    x = layers["words"](ids, start=place if fillers is None else place - fillers)  # (sequences, words, width)
     x = layers["norm_pre"](x) if "norm_pre" in layers else x
     blocks, kept = blocks_of(decoder), []
     for block, old, seen in zip(blocks, cache, context or [None] * len(blocks)):
-        x, new = block.step(x, place, old, seen)
+        x, new = block.step(x, place, old, seen, fillers)
         kept.append(new)
     x = x[:, -1:]
     for name in LAST:

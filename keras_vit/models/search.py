@@ -21,7 +21,12 @@ class Rules(NamedTuple):
     top_p: float = 1.0  # and as few of them as have this probability together
 
 
-def one_by_one(step, logits, cache, begun, rules, draws=None):
+def room(first, rules, fillers):
+    """Returns the words of the longest text that is written, with what stands before texts that begin with fewer."""
+    return rules.length if fillers is None else rules.length + first - 1
+
+
+def one_by_one(step, logits, cache, begun, rules, draws=None, fillers=None):
     """Writes the likeliest next word each time, or with a temperature one that is drawn.
 
     Args:
@@ -32,12 +37,16 @@ def one_by_one(step, logits, cache, begun, rules, draws=None):
         begun: The ids that they begin with, `(sequences, words)`, int32.
         rules: `Rules`.
         draws: Uniform numbers, from 0 to below 1, `(sequences, length)`, which decide what is drawn.
+        fillers: How many ids at the beginning of each row are none of its text, `(sequences,)`, or `None`; they do not
+            count as its length.
 
     Returns:
-        Ids, int32, `(sequences, length)`, and the score of each text: that of its words' own probabilities.
+        Ids, int32, `(sequences, length)`, with fillers `(sequences, length + words - 1)`, and the score of each text:
+        that of its words' own probabilities.
     """
     count, first = begun.shape
-    ids = ops.pad(begun, ((0, 0), (0, rules.length - first)), constant_values=rules.pad)
+    most = room(first, rules, fillers)
+    ids = ops.pad(begun, ((0, 0), (0, most - first)), constant_values=rules.pad)
 
     def written(place, logits, cache, ids, done, score, words):
         logs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
@@ -49,10 +58,13 @@ def one_by_one(step, logits, cache, begun, rules, draws=None):
         word = ops.where(done, rules.pad, word)
         ids = ops.slice_update(ids, (0, place), word[:, None])
         words = words + ops.cast(ops.logical_not(done), "float32")
-        return place + 1, cache, ids, ops.logical_or(done, word == rules.end), score, words
+        over = word == rules.end
+        if fillers is not None:
+            over = ops.logical_or(over, place + 1 - fillers >= rules.length)
+        return place + 1, cache, ids, ops.logical_or(done, over), score, words
 
     def go_on(place, cache, ids, done, score, words):
-        return ops.logical_and(place < rules.length, ops.logical_not(ops.all(done)))
+        return ops.logical_and(place < most, ops.logical_not(ops.all(done)))
 
     def body(place, cache, ids, *rest):
         last = ops.slice(ids, (0, place - 1), (count, 1))
@@ -91,7 +103,7 @@ def drawn(logits, rules, draws):
     return ops.cast(ops.take_along_axis(words, place, axis=-1)[:, 0], "int32")
 
 
-def beam_search(step, logits, cache, begun, rules, beams):
+def beam_search(step, logits, cache, begun, rules, beams, fillers=None):
     """Writes the likeliest texts that a search with several beams finds, as transformers 5 searches.
 
     Of each text, the `beams` likeliest beginnings are continued. Of the `2 * beams` likeliest continuations, those that
@@ -102,7 +114,8 @@ def beam_search(step, logits, cache, begun, rules, beams):
     """
     count, first = begun.shape
     vocabulary = logits.shape[-1]
-    ids = ops.pad(begun, ((0, 0), (0, rules.length - first)), constant_values=rules.pad)
+    most = room(first, rules, fillers)
+    ids = ops.pad(begun, ((0, 0), (0, most - first)), constant_values=rules.pad)
     ids = ops.tile(ids[:, None], (1, beams, 1))  # (texts, beams, length)
     row = ops.arange(count, dtype="int32")[:, None]
     in_top = ops.arange(2 * beams) < beams
@@ -118,7 +131,8 @@ def beam_search(step, logits, cache, begun, rules, beams):
         at = ops.cast(at, "int32")
         word, beam = at % vocabulary, at // vocabulary
         ids = ops.slice_update(pick(ids, beam), (0, 0, place), word[..., None])
-        ends = ops.logical_or(word == rules.end, place + 1 >= rules.length)
+        over = place + 1 - (0 if fillers is None else fillers[:, None]) >= rules.length
+        ends = ops.logical_or(word == rules.end, over)
 
         live, chosen = ops.top_k(ops.where(ends, top + NEVER, top), beams)
         chosen = ops.cast(chosen, "int32")
@@ -134,12 +148,12 @@ def beam_search(step, logits, cache, begun, rules, beams):
         ended = pick(ops.concatenate([ended, now], axis=1), best)
         worst = ops.where(ended, ops.min(scores, axis=1, keepdims=True), NEVER)
         better = ops.any(live[:, :1] / power > worst, axis=1, keepdims=True)
-        improves = ops.logical_and(improves, better)
+        improves = ops.logical_and(ops.logical_and(improves, better), ops.logical_not(over))
         goes = ops.logical_and(ops.any(improves), ops.logical_not(ops.all(ends)))
         return place + 1, cache, pick(ids, chosen), live, texts, scores, ended, improves, goes
 
     def go_on(place, *state):
-        return ops.logical_and(state[-1], place < rules.length)
+        return ops.logical_and(state[-1], place < most)
 
     def body(place, cache, ids, *rest):
         last = ops.reshape(ops.slice(ids, (0, 0, place - 1), (count, beams, 1)), (count * beams, 1))

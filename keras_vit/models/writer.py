@@ -7,14 +7,15 @@ from keras import ops
 
 from keras_vit.models.captioner import is_captioner, words_of
 from keras_vit.models.decoding import context_of, empty_cache, step
-from keras_vit.models.search import beam_search, one_by_one
+from keras_vit.models.search import beam_search, one_by_one, room
 
 
 class Writer(keras.Model):
-    """Writes a fixed number of texts that begin with a fixed number of ids.
+    """Writes a fixed number of texts that begin with at most a fixed number of ids.
 
     Its inputs are `texts`, `(count, first)`, int32, and of a captioner `images`, as many. Its outputs are ids, `(count,
-    length)`, and the texts' scores. If words are drawn, `draws` is an input too, as `one_by_one` takes it.
+    length)`, and the texts' scores. If words are drawn, `draws` is an input too, as `one_by_one` takes it. With the
+    input `fillers`, `(count,)`, int32, so many ids before each text are none of it, and the ids have `first - 1` more.
 
     Args:
         model: A model from `captioner`, or from `text_decoder` without a context.
@@ -30,7 +31,8 @@ class Writer(keras.Model):
         self.image = image
         self.text = text
         self.size = (count, first)
-        self.room = rules.length
+        self.rules = rules
+        self.beams = beams
         search = one_by_one if beams == 1 else functools.partial(beam_search, beams=beams)
         self.search = functools.partial(search, rules=rules)
 
@@ -39,11 +41,13 @@ class Writer(keras.Model):
         if self.image is not None:
             context = context_of(self.text, self.image(inputs["images"], training=False))
         begun = ops.reshape(inputs["texts"], self.size)
-        cache = empty_cache(self.text, self.size[0], self.room)
-        logits, cache = step(self.text, begun, 0, cache, context)
-        following = functools.partial(step, self.text, context=context)
+        fillers = inputs.get("fillers")
+        cache = empty_cache(self.text, self.size[0], room(self.size[1], self.rules, fillers))
+        logits, cache = step(self.text, begun, 0, cache, context, fillers)
+        every = None if fillers is None else ops.repeat(fillers, self.beams)
+        following = functools.partial(step, self.text, context=context, fillers=every)
         draws = {"draws": inputs["draws"]} if "draws" in inputs else {}
-        return self.search(following, logits, cache, begun, **draws)
+        return self.search(following, logits, cache, begun, fillers=fillers, **draws)
 
 
 def parts_of(model):

@@ -54,3 +54,21 @@ def test_mixed_precision_keeps_half_the_bytes():
     assert logits.dtype == "float32" and "bfloat16" in str(cache[0][0].dtype)
     whole = numbers(model({"texts": IDS, "context": CONTEXT}))[:, :4]
     np.testing.assert_allclose(logits, whole, atol=0.1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("filler", [1, 7])
+def test_fillers_before_a_text_do_not_matter(way, filler):
+    """Texts that begin with other numbers of words, computed together; 1 is what has no sinusoidal position."""
+    model, lengths = decoder(way), (5, 2, 4)
+    fillers = np.array([5 - length for length in lengths], "int32")
+    ids = np.stack([np.r_[[filler] * n, row[: 8 - n]] for row, n in zip(IDS, fillers)]).astype("int32")
+    seen = context_of(model, CONTEXT) if isinstance(model.input, dict) else None
+    cache, found, place = empty_cache(model, 3, 12), [], 0
+    for size in (5, 1, 1, 1):
+        logits, cache = step(model, ids[:, place : place + size], place, cache, seen, fillers)
+        found.append(numbers(logits))
+        place += size
+    whole = numbers(model({"texts": IDS, "context": CONTEXT} if isinstance(model.input, dict) else IDS))
+    for row, length in enumerate(lengths):
+        np.testing.assert_allclose(np.stack(found, 1)[row], whole[row, length - 1 : length + 3], atol=1e-5)

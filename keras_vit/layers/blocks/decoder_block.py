@@ -134,7 +134,7 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
         x = self._with_mlp(x, training)
         return (x, *scores) if return_attention_scores else x
 
-    def step(self, x, place, cache, context=None):
+    def step(self, x, place, cache, context=None, fillers=None):
         """Computes the tokens at some places as a causal call of the whole sequence does, from what it had before.
 
         Args:
@@ -144,6 +144,8 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
                 places does not matter.
             context: Keys and values of a context, as `cross.keys_and_values` returns them. There may be several
                 sequences in a row for each context.
+            fillers: How many tokens at the beginning of each sequence are none of it, `(sequences,)`; its tokens do not
+                see them. `None` for none.
 
         Returns:
             The tokens, and the cache with their keys and values.
@@ -151,8 +153,11 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
         y = self.normed("pre", self.norm1, x)
         cache = tuple(_written(*each, place) for each in zip(cache, self.attention.keys_and_values(y)))
         rows = place + ops.arange(x.shape[1])[:, None]
-        seen = ops.arange(cache[0].shape[1])[None] <= rows  # (tokens, length)
-        x = self.normed("post", self.norm1, x + self.attention.attend(y, *cache, mask=seen[None, None]))
+        seen = (ops.arange(cache[0].shape[1])[None] <= rows)[None, None]  # (1, 1, tokens, length)
+        if fillers is not None:  # which see each other: of no token at all, attention would be NaN
+            none = ops.reshape(fillers, (-1, 1, 1, 1))
+            seen = ops.logical_and(seen, ops.logical_or(ops.arange(cache[0].shape[1]) >= none, rows < none))
+        x = self.normed("post", self.norm1, x + self.attention.attend(y, *cache, mask=seen))
         if context is not None:
             y = ops.reshape(self.normed("pre", self.norm2, x), (context[0].shape[0] or -1, -1, x.shape[-1]))
             y = ops.reshape(self.cross.attend(y, *context), ops.shape(x))

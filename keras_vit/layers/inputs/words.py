@@ -32,7 +32,8 @@ class Words(Layer):
 
     Call arguments:
         inputs: Tensor of ids, integers; with `to_logits`, of tokens.
-        start: Position of the first word, an integer or a tensor of one.
+        start: Position of the first word, an integer or a tensor of one; or a tensor of one for each text, in which
+            words before position 0 do not count.
         to_logits: Whether to return the logits of words for tokens.
 
     Input shape:
@@ -109,15 +110,21 @@ class Words(Layer):
 
     def _positions_of(self, ids, start):
         words = ops.shape(ids)[1]
+        if len(getattr(start, "shape", ())) == 1:  # what is before a text or after its end may have any position
+            places = ops.expand_dims(start, 1) + ops.arange(words)  # (batch, words)
+            inside = places >= 0
+            places, start = ops.clip(places, 0, self.length - 1), ops.expand_dims(ops.maximum(start, 0), 1)
+        else:
+            places, inside = start + ops.arange(words), True
         if self.positions == "learned":
             table = self.position_embedding
             whole = isinstance(start, int) and start == 0
-            return table[:words] if whole else ops.take(table, start + ops.arange(words), axis=0)
+            return table[:words] if whole else ops.take(table, places, axis=0)
         table = ops.convert_to_tensor(sinusoids(self.length, self.width, self.pad))
         if self.pad is None:
-            return ops.take(table, start + ops.arange(words), axis=0)
-        real = ops.cast(ids != self.pad, "int32")
-        return ops.take(table, (ops.cumsum(real, axis=1) + start) * real, axis=0)
+            return ops.take(table, places, axis=0)
+        real = ops.cast(ops.logical_and(ids != self.pad, inside), "int32")
+        return ops.take(table, ops.minimum(ops.cumsum(real, axis=1) + start, self.length) * real, axis=0)
 
     def compute_output_shape(self, input_shape, to_logits=False):
         if to_logits:
