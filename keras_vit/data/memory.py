@@ -17,6 +17,7 @@ from keras_vit.data.augment import masks
 from keras_vit.utils import checks
 from keras_vit.utils.cores import cores
 from keras_vit.utils.images import image_size
+from keras_vit.utils.names import composed
 
 SHARE = 1 / 4  # of the memory, for one split: there are two, and NumPy, TensorFlow and a reader may each hold a copy
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -41,6 +42,9 @@ class Source:
     groups: np.ndarray | None = None  # a number for each image: a split keeps those of a group together
     digests: np.ndarray | None = None  # of each file's bytes when it was checked, from `inspection.inspect`
     given: bool = False  # by the caller, not read from the data of a recipe
+
+    def __post_init__(self):
+        object.__setattr__(self, "class_names", tuple(map(composed, self.class_names)))
 
     def __len__(self):
         return len(self.images)

@@ -11,6 +11,7 @@ from keras_vit.models.dit import classes_of, is_dit
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import files
 from keras_vit.utils.losses import end_of
+from keras_vit.utils.names import composed
 from keras_vit.utils.warned import warn
 
 
@@ -31,14 +32,14 @@ def write_labels(path, names):
 
 
 def read_labels(path):
-    """Reads the class names that `write_labels` wrote; a name may contain any character of a line.
+    """Reads the class names that `write_labels` wrote, in Unicode's form NFC; they may contain any character of a line.
 
     Raises:
         ValueError: For a file that is not regular, of more than `files.MOST_BYTES`, or with an empty line. An empty
             file has no names.
     """
     lines = files.read(path).removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
-    return tuple(line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
+    return tuple(composed(line.removesuffix("\r")) for line in (lines if lines[-1] else lines[:-1]))
 
 
 def num_classes(model):
@@ -128,7 +129,7 @@ def head_of_others(model, names):
 
 def differ(names, others):
     """Returns whether the names of as many classes are known for both, other than their numbers, and are not equal."""
-    names, others = list(names or ()), list(others or ())
+    names, others = (list(map(composed, each or ())) for each in (names, others))
     return bool(names and others) and [str(i) for i in range(len(names))] not in (names, others) and names != others
 
 

@@ -16,7 +16,7 @@ from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
 from keras_vit.models.pixel_range import range_of, warn_unscaled
 from keras_vit.runs.trained import Trained, load_run
-from keras_vit.training import rundir
+from keras_vit.training import rundir, splits
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
@@ -187,6 +187,7 @@ def source_of(trained, split, arrays):
         need_data(trained, f"`arrays`, (images, labels){other}")
         source = _loaded(trained, split or trained.recipe.data.test)
         _check_splits(trained)
+        _check_groups(trained, source)
         return source
     if split is not None:
         raise ValueError(
@@ -251,6 +252,16 @@ def _check_splits(trained):
             f"{data.source!r} has other {'groups' if found == then else 'files'} than {str(trained.run)!r} was trained "
             "on, so that its images are split anew: some that are measured now may have been trained on."
         )
+
+
+def _check_groups(trained, source):
+    """Warns if images to measure are of groups that a run was trained on."""
+    from keras_vit.data import sources
+
+    data, task = trained.recipe.data, trained.task
+    if trained.run is not None and "groups" in (data.columns or {}) and source.groups is not None:
+        train = sources.load(data, data.train, task.targets, task.extras, task.columns, task.clips)
+        splits.warn_of_groups(train, source, "measured")
 
 
 def need_data(trained, instead):

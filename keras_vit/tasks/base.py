@@ -10,7 +10,7 @@ import numpy as np
 from keras_vit.models.kinds import KINDS
 from keras_vit.models.outputs import distinct
 from keras_vit.utils import checks
-from keras_vit.utils.checked import Checked
+from keras_vit.utils.checked import Checked, names
 from keras_vit.utils.images import colored
 
 
@@ -69,7 +69,7 @@ class Task(Checked):
     compares: ClassVar[bool] = False  # whether the loss of an image depends on the others of its batch
     measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
 
-    classes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = names()
 
     def __init_subclass__(cls, **more):
         super().__init_subclass__(**more)

@@ -12,7 +12,7 @@ from keras_vit.config.cookbook import arguments_of_model, from_recipe, load_reci
 from keras_vit.models import kinds
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.outputs import head_of_others
-from keras_vit.training import devices, finetuning, growing, own_callbacks, rundir, saving
+from keras_vit.training import devices, finetuning, growing, own_callbacks, rundir, saving, splits
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
@@ -152,6 +152,7 @@ def on_data(recipe, train=None, validation=None):
     task = recipe.task.on(train, arguments)
     other = recipe.task.on(validation, {**arguments, "num_classes": None})  # compared with `train` next
     sources.same_classes(task.classes, other.classes)
+    splits.warn_of(task, recipe, train, validation)
     task.tally()  # names what is not defined or not installed
     return dataclasses.replace(settled(recipe, train), task=task), task.read(train, True), task.read(validation)
 

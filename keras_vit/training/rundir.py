@@ -19,6 +19,7 @@ from keras_vit.training import state
 from keras_vit.training.longer import longer
 from keras_vit.utils import files, machine
 from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.names import composed
 
 RECIPE, DATA, LABELS, MACHINE, LOCK = "recipe.json", "data.json", "labels.txt", "machine.json", ".lock"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
@@ -223,7 +224,7 @@ def load(folder, file):
             f"{str(folder / file)!r} is a model of another run: its recipe or data differ from those in "
             f"{RECIPE} and {DATA}. Copy the files of a run together."
         )
-    known = list(noted.get("labels", names) if "run" in noted else names)
+    known = list(map(composed, noted.get("labels", names) if "run" in noted else names))
     fits = list(names) == known and dataclasses.replace(recipe.task, classes=names).fits(model)
     if file in (MODEL, BEST) and not fits:
         raise ValueError(

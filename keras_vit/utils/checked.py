@@ -12,6 +12,7 @@ import numpy as np
 import typeguard
 
 from keras_vit.utils import checks
+from keras_vit.utils.names import composed
 
 
 class Checked:
@@ -27,6 +28,8 @@ class Checked:
             name = f"{type(self).__name__}.{item.name}"
             if not _fits(value, hint):
                 raise TypeError(f"{name} must be {_words(hint)}. Received: {checks.shown(value)}")
+            if item.metadata.get("names"):
+                object.__setattr__(self, item.name, tuple(map(composed, value)))
             low, below, most = item.metadata.get("range", (-math.inf, math.inf, math.inf))
             if isinstance(value, (int, float)) and not (low <= value < below and value <= most):
                 end = f" and at most {most}" if most < math.inf else f" and below {below}" if below < math.inf else ""
@@ -86,6 +89,11 @@ def _words(hint):
     if kind is dict:
         return "a dictionary"
     return "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
+
+
+def names():
+    """Returns a dataclass field of names, none by default, which are kept in Unicode's form NFC."""
+    return field(default=(), metadata={"names": True})
 
 
 def number(default, low=0, below=math.inf, most=math.inf):

@@ -11,7 +11,12 @@ OTHER_PICTURES = (  # of formats that are not read
     *(".ppm", ".pgm", ".pbm", ".pnm", ".pcx", ".psd", ".dds", ".exr", ".hdr", ".svg", ".eps", ".dcm", ".nii"),
     *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".raw"),
 )
-HIDDEN = ("__MACOSX", "@eaDir")  # folders of thumbnails and of forks, which macOS and network disks put next to images
+HIDDEN = {  # folders of systems, disks and programs, in small letters: thumbnails, forks, what was deleted or cached
+    *("__macosx", "network trash folder", "temporary items", "thevolumesettingsfolder"),  # of macOS
+    *("$recycle.bin", "recycler", "recycled", "system volume information", "found.000", "msocache"),  # of Windows
+    *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@tmp", "@syno", "~snapshot"),  # of servers
+    *("lost+found", "__pycache__"),
+}
 SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}  # usual names of their folders
 
 
@@ -88,7 +93,7 @@ def _real(entry, above):
 
 def is_hidden(name):
     """Returns whether a file or folder is left out by its name: hidden, or of the system and not of the user."""
-    return name.startswith(".") or name in HIDDEN
+    return name.startswith(".") or name.lower() in HIDDEN
 
 
 def is_image(path):

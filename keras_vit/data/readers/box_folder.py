@@ -1,12 +1,14 @@
 """Folders of images with boxes: which belong to which image, and what is wrong with them."""
 
+import collections
 import pathlib
 
-from keras_vit.data.readers import box_files
-from keras_vit.data.readers.box_arrays import padded
+from keras_vit.data.readers import box_files, split_folders
+from keras_vit.data.readers.box_arrays import has_area, padded
 from keras_vit.data.readers.mask_folder import more
 from keras_vit.models.outputs import ignored
 from keras_vit.utils.folders import ending, files_in, in_folder, shown
+from keras_vit.utils.names import Written, composed
 from keras_vit.utils.warned import left_out, named
 
 COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
@@ -35,12 +37,12 @@ def read(folder, root):
     if file is not None:
         return _coco(folder, file)
     images = in_folder(folder / "images")
-    written = {}  # .xml or .XML
+    written = {}  # .xml or .XML, in either form of Unicode
     for path in _xml_files(folder):
-        if written.setdefault(path.with_suffix(""), path) != path:
+        if written.setdefault(_name(path), path) != path:
             raise ValueError(f"An image must have one file of boxes. Received: {path.name!r} in two writings of .xml")
-    names = [folder / "annotations" / path.relative_to(folder / "images").with_suffix("") for path in images]
-    files = [written.get(name, name.with_suffix(".xml")) for name in names]
+    names = [folder / "annotations" / path.relative_to(folder / "images") for path in images]
+    files = [written.get(_name(name), name.with_suffix(".xml")) for name in names]
     lone = sorted(set(written.values()) - set(files))
     if lone:
         raise ValueError(f"Every file of boxes must have an image. Received: {str(lone[0])!r} without{more(lone)}")
@@ -77,10 +79,11 @@ def array(objects, sizes, paths, class_names, skip=False):
             if name not in indices:
                 raise ValueError(f"An object must be of a class of {class_names}. Received: {name!r} in {shown(path)}")
             fault = box_files.fault_of(edges, size)
-            if fault:
-                bad.append(f"{shown(path)}, {name}: {fault}")
+            shares = [] if fault else [edge / side for edge, side in zip(edges, (size[1], size[0]) * 2)]
+            if fault or not has_area(shares):
+                bad.append(f"{shown(path)}, {name}: {fault or box_files.flat(edges)}")
                 continue
-            shares = (min(max(edge / side, 0.0), 1.0) for edge, side in zip(edges, (size[1], size[0]) * 2))
+            shares = (min(max(share, 0.0), 1.0) for share in shares)
             rows[-1].append([*shares, ignored(indices[name]) if ignore else indices[name]])
     if bad:
         if not skip:
@@ -94,14 +97,22 @@ def array(objects, sizes, paths, class_names, skip=False):
 def _coco(folder, file):
     names, files = box_files.coco(file)
     base = folder / "images" if (folder / "images").is_dir() else folder
-    paths = [base / name for name in files]
+    written = Written()
+    paths = [pathlib.Path(written.path(base / name)) for name in files]
     missing = [str(path) for path in paths if ".." in path.parts or not path.is_file()]
     if missing:
         raise ValueError(f"{str(file)!r} must name images that exist. Received: {missing[0]!r}{more(missing)}")
+    if len(set(paths)) < len(paths):
+        twice = next(path for path, count in collections.Counter(paths).items() if count > 1)
+        raise ValueError(f"{str(file)!r} must name each image once. Received: {twice.name!r} in two forms of Unicode")
     unknown = len(set(in_folder(base)) - set(paths))
     if unknown:
         left_out(f"{unknown} images that {file.name} does not name")
     return tuple(dict.fromkeys(names.values())), list(map(str, paths)), list(files.values())
+
+
+def _name(path):
+    return composed(str(path.with_suffix("")))
 
 
 def _coco_file(folder):
@@ -110,7 +121,7 @@ def _coco_file(folder):
 
 def _other_xml(root, folder):
     """Returns the XML files of the other splits: all splits have the classes of all."""
-    splits = [] if root == folder else [entry for entry in sorted(root.iterdir()) if entry.is_dir() and entry != folder]
+    splits = [] if root == folder else [root / name for name in split_folders.inside(root) if root / name != folder]
     return [path for split in splits for path in _xml_files(split)]
 
 

@@ -1,7 +1,8 @@
 """Names of classes in the cells of a table, and their order."""
 
 import re
-import unicodedata
+
+from keras_vit.utils.names import composed
 
 QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 LISTED = re.compile(rf"\[\s*(?:{QUOTED}\s*(?:,\s*{QUOTED}\s*)*,?\s*)?\]", re.DOTALL)  # Python's, of texts
@@ -21,7 +22,7 @@ def name_of(value, column, known=()):
     """
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise ValueError(f"{column!r} must be the name of a class. Received: {value!r:.60}")
-    name = unicodedata.normalize("NFC", str(value)).strip()
+    name = composed(str(value)).strip()
     if len(name.splitlines()) != 1 or "\0" in name or not is_utf8(name):
         raise ValueError(f"{column!r} must be the name of a class, one line of UTF-8. Received: {name!r:.60}")
     if LISTED.fullmatch(name):

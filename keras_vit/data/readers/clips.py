@@ -7,11 +7,12 @@ import numpy as np
 
 from keras_vit.data.clips import Clips, inspect_all
 from keras_vit.data.packing import packed, unfolded, unpacked
-from keras_vit.data.readers import split_folders, tfds_clips
+from keras_vit.data.readers import groups, split_folders, tfds_clips
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.image_files import preparation
-from keras_vit.utils import clips, folders
-from keras_vit.utils.folders import ending, shown
+from keras_vit.utils import checks, clips, folders
+from keras_vit.utils.folders import ending, is_hidden, shown
+from keras_vit.utils.names import Written
 from keras_vit.utils.warned import left_out, named
 
 
@@ -46,10 +47,15 @@ def read_folder(path, split, data, targets, extras, sampling):
 
     Without labels among the targets, clips may lie anywhere in the folder.
     """
-    root, what = pathlib.Path(path).expanduser(), "class folders" if "labels" in targets else "clips"
-    place = split_folders.place_of(root, split, what)
+    root = pathlib.Path(Written().path(pathlib.Path(path).expanduser()))
+    if data.columns and not groups.alone(data.columns):
+        raise ValueError(
+            "Of clips a table has groups alone, data.columns={'groups': 'COLUMN'}. "
+            f"Received: data.columns={checks.shown(data.columns)}"
+        )
+    place = split_folders.place_of(root, split, "class folders" if "labels" in targets else "clips")
     names = split_folders.class_folders(place)
-    if "labels" not in targets and any(clips.is_clip(path) for path in place.iterdir()):
+    if "labels" not in targets and any(clips.is_clip(path) for path in place.iterdir() if not is_hidden(path.name)):
         names = []
     found = _clips_in([place / name for name in names])
     filled = [name for name, paths in zip(names, found) if paths]
@@ -63,11 +69,12 @@ def read_folder(path, split, data, targets, extras, sampling):
         if not found[0]:
             raise ValueError(f"{str(place)!r} must contain clips ({', '.join(clips.ENDINGS)}). Received: none")
     paths = [*itertools.chain(*found)]
-    labels = np.repeat(np.arange(len(found), dtype="int32"), [*map(len, found)])
+    names, numbers = split_folders.names_of(names)
+    labels = np.repeat(np.array(numbers or [0], "int32"), [*map(len, found)])
     digests, readable = _readable(paths, data.bad_images)
     paths, known = np.array(paths, object)[readable], {"labels": labels[readable]} if names else {}
     whole = Clips(paths, known, tuple(names), files=True, digests=digests, sampling=sampling)
-    return whole.part(split, split.partition("[")[0])
+    return groups.added(whole, [root], data).part(split, split.partition("[")[0])
 
 
 def _clips_in(places):

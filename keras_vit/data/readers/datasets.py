@@ -16,6 +16,7 @@ from keras_vit.data.readers.box_arrays import Rows
 from keras_vit.utils import checks
 from keras_vit.utils.depth_maps import npy_bytes
 from keras_vit.utils.images import image_size
+from keras_vit.utils.names import composed
 from keras_vit.utils.progress import passing
 
 USUAL = {  # names of columns where `Data.columns` does not say which it is; the first that the dataset has
@@ -88,15 +89,16 @@ def _columns(dataset, task, given):
                 "of others"
             )
         return None
-    columns = {}
+    columns, known, written = {}, {*header}, {composed(str(each)): each for each in header}
     for name in ("images", *task.targets, *(["groups"] if "groups" in given else [])):
         usual = next((each for each in USUAL.get(name, (name,)) if each in header), examples.only(dataset, name))
         named = task.columns.get(name, ())
-        named = named if usual is None or {*named} <= {*header} else ()
+        named = named if usual is None or {*named} <= known else ()
         asked = given.get(name) or named or [usual]
         asked = asked.get("column") or asked.get("names") or [usual] if isinstance(asked, dict) else asked
         found = (asked,) if isinstance(asked, str) else tuple(asked)
-        lacking = next((each for each in found if each not in header), None)
+        found = tuple(written.get(composed(str(each)), each) for each in found)
+        lacking = next((each for each in found if each not in known), None)
         if None in found or lacking:
             said = f"the column {lacking!r}" if lacking else f"{name}, such as {USUAL.get(name, (name,))[0]!r}"
             raise ValueError(

@@ -11,6 +11,7 @@ from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import (
     box_folder,
     depth_folder,
+    groups,
     mask_folder,
     split_folders,
     table,
@@ -20,8 +21,9 @@ from keras_vit.data.readers import (
 )
 from keras_vit.data.readers.box_arrays import padded
 from keras_vit.utils import checks, folders
-from keras_vit.utils.folders import IMAGE_ENDINGS, ending, files_in, is_image, shown
+from keras_vit.utils.folders import IMAGE_ENDINGS, ending, files_in, is_hidden, is_image, shown
 from keras_vit.utils.images import warn_if_shallow
+from keras_vit.utils.names import Written
 from keras_vit.utils.warned import left_out, named
 
 
@@ -41,10 +43,10 @@ def read(path, split, data, targets, extras=()):
     Returns:
         A `memory.Source` of the files. Classes are in alphabetical order, or in that of COCO's or YOLO's file.
     """
-    root = pathlib.Path(path).expanduser()
+    root = pathlib.Path(Written().path(pathlib.Path(path).expanduser()))
     base = split.partition("[")[0]
     by_column = "splits" in (data.columns or {})
-    folder = root if base == "all" or by_column else root / base
+    folder = root if base == "all" or by_column else split_folders.below(root, base)
     if (file := _yolo_of(folder, root, targets)) is not None:
         return _with_yolo(file, split, data, targets)
     split_folders.place_of(root, split, "class folders" if "labels" in targets else "images", by_column)
@@ -64,7 +66,7 @@ def read(path, split, data, targets, extras=()):
         whole = _labeled(folder, split_folders.class_folders(folder), data)
     else:
         whole = _images_alone(folder / "images" if paired else folder, data, "labels" in extras and not paired)
-    return whole.part(split, base)
+    return groups.added(whole, [root], data).part(split, base)
 
 
 def _yolo_of(folder, root, targets):
@@ -85,8 +87,10 @@ def _table_of(folder, root, columns, targets):
     above = [folder, *(place for place in folder.parents if root in (place, *place.parents))]
     file = next(filter(None, map(table_file.find, above)), None)
     asked = [name for name in targets if name in table.KINDS]
+    apart = groups.alone(columns)  # their table need not have the targets, see `groups.added`
     if file is None:
-        beyond = [name for name in (*asked, *columns) if name != "labels" or name in columns]
+        given = () if apart else columns
+        beyond = [name for name in (*asked, *given) if name != "labels" or name in columns]
         if beyond:
             raise ValueError(
                 f"{str(root)!r} must have a table, {' or '.join(table_file.NAMES)}, with {beyond[0]} for each image. "
@@ -96,7 +100,7 @@ def _table_of(folder, root, columns, targets):
     header = table_file.columns_of(file)
     if asked and (asked != ["labels"] or all(table.column_of(name, columns, header) for name in ("images", "labels"))):
         return file
-    if columns:
+    if columns and not apart:
         raise ValueError(
             f"`data.columns` is for labels or numbers that {file.name} has. "
             f"Received: {checks.shown(columns)}, and its columns "
@@ -118,13 +122,15 @@ def _with_table(file, folder, data, targets, split):
         left_out(f"{unnamed} images that {file.name} does not name")
     digests, readable = _readable(found.paths, data.bad_images)
     held = {name: values[readable] for name, values in found.targets.items()}
-    groups = None if found.groups is None else found.groups[readable]
+    of_rows = None if found.groups is None else found.groups[readable]
     paths = np.array(found.paths, object)[readable]
-    return Source(paths, held, found.class_names, files=True, groups=groups, digests=digests)
+    return Source(paths, held, found.class_names, files=True, groups=of_rows, digests=digests)
 
 
-def _labeled(folder, class_names, data):
-    paths, labels = _image_files(folder, class_names)
+def _labeled(folder, names, data):
+    paths, labels = _image_files(folder, names)
+    class_names, numbers = split_folders.names_of(names)
+    labels = np.array(numbers, "int32")[labels]
     digests, readable = _readable(paths, data.bad_images)
     paths, labels = np.array(paths, object)[readable], labels[readable]
     _check_filled(folder, class_names, {*labels.tolist()})
@@ -133,11 +139,11 @@ def _labeled(folder, class_names, data):
 
 def _images_alone(folder, data, with_labels):
     """Returns all images under a folder; with labels, if it consists of two class folders with images or more."""
-    if with_labels and not any(path.suffix.lower() in IMAGE_ENDINGS for path in folder.iterdir()):
-        class_names = split_folders.class_folders(folder)
-        _, labels = _image_files(folder, class_names, report=False)
-        if len({*labels.tolist()}) == len(class_names) > 1:
-            return _labeled(folder, class_names, data)
+    if with_labels and not any(is_image(path.name) for path in folder.iterdir() if not is_hidden(path.name)):
+        names = split_folders.class_folders(folder)
+        _, labels = _image_files(folder, names, report=False)
+        if len({*labels.tolist()}) == len(names) > 1:
+            return _labeled(folder, names, data)
     paths, _ = _image_files(folder, ["."])
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
@@ -199,7 +205,7 @@ def _with_boxes(folder, root, data):
 def _with_yolo(file, split, data, targets):
     base, dataset = split.partition("[")[0], yolo_dataset.read(file)
     other = [name for name in targets if name not in ("bounding_boxes", "segmentation_masks")]
-    if other or data.columns:
+    if other or (data.columns and not groups.alone(data.columns)):
         raise lacks(str(file), other[0] if other else "columns", ["images", "bounding boxes", "segmentation masks"])
     paths, skip = yolo_dataset.images(dataset, base), data.bad_images == "skip"
     if "bounding_boxes" in targets:
@@ -214,14 +220,14 @@ def _with_yolo(file, split, data, targets):
     else:
         digests, readable = _readable(paths, data.bad_images)
         whole = Source(np.array(paths, object)[readable], {}, (), files=True, digests=digests)
-    return whole.part(split, base)
+    return groups.added(whole, [file.parent, dataset.folder], data).part(split, base)
 
 
 def _image_files(folder, class_names, report=True):
     """Returns the paths of all files that end like an image, a list, and their labels, int32; warns of others."""
     every = folders.files_in_each([folder / name for name in class_names])
     found = [list(filter(is_image, paths)) for paths in every]
-    others = [path for paths in every for path in paths if not is_image(path)]
+    others = [path for paths in every for path in paths if not is_image(path) and not table_file.is_one(path)]
     if report and others:
         endings = sorted({ending(path) or os.path.basename(path) for path in others})
         left_out(f"{len(others)} files without an image extension: {', '.join(map(shown, endings[:10]))}")

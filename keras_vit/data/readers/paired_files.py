@@ -2,10 +2,11 @@
 
 import pathlib
 
-from keras_vit.utils.folders import files_in
+from keras_vit.utils.folders import IMAGE_ENDINGS, OTHER_PICTURES, files_in
+from keras_vit.utils.names import composed
 
 # Endings of pictures and arrays. Other files, such as a README, are passed over.
-PIXELS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".exr", ".pfm", ".npy", ".npz")
+PIXELS = (*IMAGE_ENDINGS, *OTHER_PICTURES, ".pfm", ".npy", ".npz")
 
 
 def pairs(images, folder, part, what, endings):
@@ -54,8 +55,8 @@ def pairs(images, folder, part, what, endings):
 
 
 def _named(files, folder):
-    """Returns files with their paths in a folder, without endings."""
-    return [(pathlib.Path(file).relative_to(folder).with_suffix(""), file) for file in files]
+    """Returns files with their names: their paths in a folder without endings, in one form of Unicode."""
+    return [(composed(str(pathlib.Path(file).relative_to(folder).with_suffix(""))), file) for file in files]
 
 
 def more(items):

@@ -1,13 +1,16 @@
 """The folder of a split, and the class folders in it."""
 
+import pathlib
+
 from keras_vit.utils import folders
 from keras_vit.utils.folders import SPLITS, shown
+from keras_vit.utils.names import Written, composed
 
 
 def place_of(root, split, what, by_column=False):
     """Returns the folder of a split, below a root, a path; raises for one that does not exist or contains splits."""
     base = split.partition("[")[0]
-    folder = root if base == "all" or by_column else root / base
+    folder = root if base == "all" or by_column else below(root, base)
     if not root.is_dir():
         raise FileNotFoundError(f"There is no folder {str(root)!r}. A recipe names it: data.source=folder:PATH.")
     folders.check_folder(root)
@@ -19,6 +22,11 @@ def place_of(root, split, what, by_column=False):
     if base == "all" and not by_column:
         _check_no_splits(folder)
     return folder
+
+
+def below(folder, name):
+    """Returns the path of what has a name in a folder, in whichever form of Unicode it is written."""
+    return pathlib.Path(Written().path(folder / name))
 
 
 def _check_no_splits(folder):
@@ -34,7 +42,7 @@ def _check_no_splits(folder):
 
 
 def class_folders(folder):
-    """Returns the names of the class folders, sorted."""
+    """Returns the names of the class folders, sorted; a class may have two, whose names are equal in `names_of`."""
     names = inside(folder)
     for name in names:
         if shown(name).splitlines() != [name]:  # they are written to a file, one a line
@@ -44,6 +52,17 @@ def class_folders(folder):
     return names
 
 
+def names_of(names):
+    """Returns the names of the classes of some class folders, and the number of each folder's class.
+
+    Folders whose names differ only in the form of Unicode, as a Mac and other systems write them, are of one class.
+    """
+    places = {}
+    numbers = [places.setdefault(composed(name), len(places)) for name in names]
+    return list(places), numbers
+
+
 def inside(folder):
-    """Returns the names of the folders in a folder, sorted; hidden ones are left out."""
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not folders.is_hidden(entry.name))
+    """Returns the names of the folders in a folder, sorted in one form of Unicode; hidden ones are left out."""
+    found = (entry.name for entry in folder.iterdir() if entry.is_dir() and not folders.is_hidden(entry.name))
+    return sorted(found, key=lambda name: (composed(name), name))

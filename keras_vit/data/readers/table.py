@@ -23,6 +23,7 @@ from keras_vit.data.readers.table_labels import SEPARATOR, composite, recurring,
 from keras_vit.data.readers.texts import Texts
 from keras_vit.utils import checks
 from keras_vit.utils.folders import files_in, is_image
+from keras_vit.utils.names import Written, composed
 from keras_vit.utils.progress import passing
 from keras_vit.utils.warned import MOST, left_out, named, warn
 
@@ -58,7 +59,7 @@ def column_of(target, columns, header):
         checks.options(f"data.columns[{target!r}]", given, ("names", "separator"))
         given = given.get("names")
     if given is not None:
-        return (given,) if isinstance(given, str) else tuple(given)
+        return tuple(composed(str(name)) for name in ([given] if isinstance(given, str) else given))
     return next(((name,) for name in USUAL.get(target, ()) if name in header), ())
 
 
@@ -117,7 +118,7 @@ def read(file, base, columns, targets, split=None, *, skip=False):
             divided.add(path)
         inside = path.startswith(below)
         named_below += inside
-        inside = inside and split in (None, row.get("splits"))
+        inside = inside and (split is None or composed(split) == row.get("splits"))
         if inside:
             kept.append(path)
         for name, value in row.items():
@@ -155,6 +156,7 @@ class Files:
     def __init__(self, folder):
         self.folder = folder
         self.start = os.path.join(folder, "")
+        self.written = Written()
 
     def path_of(self, cell):
         """Returns the path of a cell below the folder, with `/`; raises ValueError if there is no such file."""
@@ -167,9 +169,9 @@ class Files:
             path = path.replace(os.sep, "/")
             if path.startswith("../"):
                 raise ValueError(f"{cell!r} is not below the table's folder")
-        if os.path.isfile(self.start + path):
-            return path
-        found = self.shorter.get(path, [])
+        if os.path.isfile(there := self.written.path(self.start + path)):
+            return there[len(self.start) :]
+        found = self.shorter.get(composed(path), [])
         if len(found) > 1:
             raise ValueError(f"{cell!r} may be any of {len(found)} files, such as {found[0]!r} and {found[1]!r}")
         if not found:
@@ -184,7 +186,7 @@ class Files:
             if is_image(file):
                 path = pathlib.Path(file).relative_to(self.folder)
                 for name in {path.name, path.stem, path.with_suffix("").as_posix()}:
-                    known[name].append(path.as_posix())
+                    known[composed(name)].append(path.as_posix())
         return known
 
 
@@ -198,9 +200,10 @@ class Labels:
         self.rows = array.array("i")
 
     def parse(self, cells):
-        if cells[0] is None:
+        (cell,) = cells
+        if cell is None:
             raise ValueError(f"{self.columns[0]!r} is empty")
-        return cells[0] if cells[0] in self.codes else name_of(cells[0], self.columns[0])
+        return cell if isinstance(cell, str) and cell in self.codes else name_of(cell, self.columns[0])
 
     def add(self, name, inside=True):
         code = self.codes.setdefault(name, len(self.codes))  # a class of images elsewhere is one too
@@ -238,7 +241,7 @@ class Numbers:
     def _number(self, column, cell):
         try:
             number = math.nan if isinstance(cell, bool) or "_" in str(cell) else float(cell)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not abs(number) <= LARGEST:
             raise ValueError(f"{column!r} is empty" if cell is None else f"{column!r} is no number: {cell!r:.60}")

@@ -1,16 +1,21 @@
 """Reads the cells of a table: CSV, JSON lines or Parquet, in rows, each with its line in the file."""
 
 import codecs
+import collections
 import contextlib
 import csv
 import io
 import itertools
 import json
+import os
+
+from keras_vit.utils.names import composed
 
 NAMES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 SEPARATORS = ",;\t|"
 MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 SHOWN = 20  # columns that an error names
+MOST_LINE = 2**26  # bytes, or characters, of a line
 
 
 def find(folder):
@@ -19,6 +24,11 @@ def find(folder):
     if len(found) > 1:
         raise ValueError(f"{str(folder)!r} must have one table. Received: {', '.join(path.name for path in found)}")
     return found[0] if found else None
+
+
+def is_one(path):
+    """Returns whether a path is named like a table, which is no file that is left out."""
+    return os.path.basename(path) in NAMES
 
 
 def columns_of(file):
@@ -42,8 +52,9 @@ def read(file, columns):
         ValueError: For a file that is no such table, an unknown column, or a row with more cells than the header.
     """
     with _opened(file) as (header, rows):
+        known = set(header)
         for name in columns:
-            if name not in header:
+            if name not in known:
                 shown = ", ".join(map(repr, header[:SHOWN])) + (", ..." if len(header) > SHOWN else "")
                 raise ValueError(f"{str(file)!r} has no column {name!r}. It has: {shown}")
         yield from rows(columns)
@@ -64,14 +75,12 @@ def _csv(file, stream):
         raise ValueError(f"{str(file)!r} must begin with the names of its columns. Received: {first!r}")
     separator = max(SEPARATORS, key=first.count)
     reader = csv.reader(itertools.chain([first], lines), delimiter=separator, strict=True)
-    header = [name.strip() for name in _next(file, reader)]
-    named = [name for name in header if name]  # spreadsheets leave names empty
-    twice = next((name for i, name in enumerate(named) if name in named[:i]), None)
-    if twice is not None:
-        raise ValueError(f"The columns of {str(file)!r} must have different names. Received: two of {twice!r}")
+    header = [composed(name.strip()) for name in _next(file, reader)]
+    check_different(file, filter(None, header))  # spreadsheets leave names empty
 
     def rows(columns):
-        places = [header.index(name) for name in columns]
+        places = {name: place for place, name in enumerate(header)}
+        places = [places[name] for name in columns]
         while (row := _next(file, reader)) is not None:
             if len(row) > len(header):
                 raise ValueError(
@@ -99,12 +108,30 @@ def _lines(file, stream):
     encoding = next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
     try:
         with io.TextIOWrapper(stream, encoding=encoding, newline="") as text:
-            yield from text
+            yield from _short(file, text)
     except UnicodeDecodeError as error:
         stated = (
             f"the byte {error.object[error.start : error.start + 1]!r}{_line_of(file) if encoding == 'utf-8' else ''}"
         )
         raise ValueError(f"{str(file)!r} must be UTF-8: save it as that. Received: {stated}") from None
+
+
+def _short(file, stream):
+    """Yields the lines of a file; raises ValueError for one that no table of images has."""
+    for number in itertools.count(1):
+        line = stream.readline(MOST_LINE + 1)
+        if len(line) > MOST_LINE:
+            raise ValueError(f"Lines of {str(file)!r} must have at most {MOST_LINE} bytes. Received: line {number}")
+        if not line:
+            return
+        yield line
+
+
+def check_different(file, names):
+    """Raises ValueError if two columns have one name."""
+    twice = next((name for name, count in collections.Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise ValueError(f"The columns of {str(file)!r} must have different names. Received: two of {twice!r}")
 
 
 def _line_of(file):
@@ -120,15 +147,20 @@ def _line_of(file):
 
 def _json_lines(file, stream):
     def records():
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(_short(file, stream), 1):
             if not line.strip():
                 continue
             try:
-                record = json.loads(line.removeprefix(codecs.BOM_UTF8))
-            except ValueError as error:
-                raise ValueError(f"{str(file)!r} must have one JSON object a line. Line {number}: {error}.") from None
+                record = json.loads(line.removeprefix(codecs.BOM_UTF8), object_pairs_hook=_object)
+            except (ValueError, RecursionError) as error:
+                said = "its brackets are too deep" if isinstance(error, RecursionError) else error
+                raise ValueError(
+                    f"{str(file)!r} must have one JSON object a line. Line {number}: {said!s:.200}."
+                ) from None
             if not isinstance(record, dict):
-                raise ValueError(f"{str(file)!r} must have one JSON object a line. Received: {record!r:.100}")
+                raise ValueError(
+                    f"{str(file)!r} must have one JSON object a line. Received: {record!r:.100} in line {number}"
+                )
             yield number, record
 
     header = {}
@@ -140,20 +172,20 @@ def _json_lines(file, stream):
     return list(header), lambda columns: ((line, [record.get(c) for c in columns]) for line, record in records())
 
 
+def _object(pairs):
+    """Returns an object of JSON; raises ValueError if a key is there twice."""
+    found = {composed(key): value for key, value in pairs}
+    if len(found) < len(pairs):
+        twice = next(k for k, count in collections.Counter(composed(key) for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
+
+
 def _parquet(file, stream):
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(f"{str(file)!r} needs pyarrow, which is not installed: pip install pyarrow.") from None
-    try:
-        table = pyarrow.parquet.ParquetFile(stream)
-    except pyarrow.ArrowInvalid as error:
-        raise ValueError(f"{str(file)!r} is no Parquet file: {error}.") from None
+    from keras_vit.data.readers import parquet
 
-    def rows(columns):
-        numbers = itertools.count(1)
-        for batch in table.iter_batches(columns=list(dict.fromkeys(columns))):
-            values = [batch.column(name).to_pylist() for name in columns]
-            yield from zip(numbers, map(list, zip(*values)))
-
-    return table.schema_arrow.names, rows
+    found = parquet.opened(file, stream)
+    raw = found.schema_arrow.names
+    check_different(file, map(composed, raw))
+    places = dict(zip(map(composed, raw), raw))
+    return list(places), lambda columns: parquet.rows(file, stream, [places[name] for name in columns])

@@ -5,12 +5,12 @@ import ast
 import collections
 import contextlib
 import json
-import unicodedata
 
 import numpy as np
 
 from keras_vit.data.readers.class_names import LISTED, in_order, name_of
 from keras_vit.utils import checks
+from keras_vit.utils.names import composed
 
 SEPARATOR, OTHERS = ";", ",|/ "  # between names in a cell of text; what else a cell may have meant as one
 FLAGS = {
@@ -47,7 +47,7 @@ class Names:
         self.columns = columns
         self.separator = separator
         self.classes = classes and tuple(classes)
-        self.known = {unicodedata.normalize("NFC", str(name)): name for name in classes or ()}
+        self.known = {composed(str(name)): name for name in classes or ()}
         self.codes = {}
         self.separated = False  # whether any cell had several names
         self.rows = array.array("i")

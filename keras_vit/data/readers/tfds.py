@@ -17,10 +17,12 @@ from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
 from keras_vit.data.orientation import orientations
 from keras_vit.data.readers import records, texts
+from keras_vit.data.readers.box_arrays import have_area
 from keras_vit.data.readers.decoding import decode, error_reason
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 from keras_vit.utils import extras as packages
+from keras_vit.utils.warned import left_out
 
 BOXES, SEVERAL, TEXTS = "bounding_boxes", "multilabels", "texts"
 CAPTIONS = ("captions", "caption", "text", "question")  # names of features of texts, the first that is there
@@ -75,7 +77,10 @@ def read(name, split, data, targets, extras=()):
         if "labels" in targets:
             targets["labels"] = targets["labels"].astype("int32")
         if BOXES in targets:
-            targets[BOXES] = np.where(targets[BOXES][..., 4:] == -1, np.float32(EMPTY), targets[BOXES])
+            empty, flat = targets[BOXES][..., 4] == -1, ~have_area(targets[BOXES][..., :4])
+            if lost := np.sum(flat & ~empty):
+                left_out(f"{lost} boxes of {name!r}, which have no area in their image")
+            targets[BOXES] = np.where((empty | flat)[..., None], np.float32(EMPTY), targets[BOXES])
         return Source(targets.pop("images"), targets, class_names)
     what = next((words for item, words in WHOLE.items() if item in keys), None)
     if what:

@@ -4,13 +4,14 @@ import collections
 import os
 import pathlib
 import reprlib  # shows a few items: aliases may make any number of a short file
-import unicodedata
 from typing import NamedTuple
 
 import yaml
 
+from keras_vit.data.readers import table_file
 from keras_vit.utils import files
-from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, ending, files_in, is_image
+from keras_vit.utils.folders import IMAGE_ENDINGS, SPLITS, ending, files_in, is_hidden, is_image
+from keras_vit.utils.names import Written, composed
 from keras_vit.utils.warned import left_out, warn
 
 ENDINGS, NAMES = (".yaml", ".yml"), ("data", "dataset")
@@ -52,6 +53,7 @@ def find(root):
     if not root.is_dir():
         return root if root.suffix.lower() in ENDINGS and root.is_file() else None
     inside = sorted(path for path in root.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+    inside = [path for path in inside if not is_hidden(path.name)]
     found = [path for path in inside if path.stem in NAMES] or [path for path in inside if _fits(path)]
     if len(found) > 1:
         raise ValueError(
@@ -79,7 +81,11 @@ def read(file):
     """
     if file.suffix.lower() not in ENDINGS:
         folder = file.parent if (file.parent / "images").is_dir() else file.parent.parent
-        splits = {path.name: [f"images/{path.name}"] for path in (folder / "images").iterdir() if path.is_dir()}
+        splits = {
+            path.name: [f"images/{path.name}"]
+            for path in (folder / "images").iterdir()
+            if path.is_dir() and not is_hidden(path.name)
+        }
         return Dataset(file, folder, _named(file, _lines(file)), {"all": ["images"], **splits})
     found = _parsed(file)
     names = _named(file, found.get("names"))
@@ -135,7 +141,9 @@ def labels_of(paths):
     Raises:
         ValueError: If no image has one.
     """
-    found = [next((path for path in _label_files(image) if os.path.isfile(path)), None) for image in paths]
+    written = Written()
+    tried = (map(written.path, _label_files(image)) for image in paths)
+    found = [next(filter(os.path.isfile, places), None) for places in tried]
     missing = found.count(None)
     if missing == len(found):
         tried = " or ".join(map(repr, _label_files(paths[0])))
@@ -203,7 +211,7 @@ def _named(file, names):
         raise ValueError(
             f"{str(file)!r} must have names, a list or a mapping from 0 on. Received: names={reprlib.repr(names)}"
         )
-    twice = _twice(unicodedata.normalize("NFC", name) for name in names)
+    twice = _twice(map(composed, names))
     if twice is not None:
         raise ValueError(f"{str(file)!r} must have different names. Received: {twice!r} twice")
     return tuple(names)
@@ -221,7 +229,8 @@ def _place(dataset, split, entry):
     """
     first, *rest = pathlib.PurePath(entry).parts or ("",)
     shorter = [dataset.folder.joinpath(*rest)] if rest and first in ("..", dataset.folder.resolve().name) else []
-    places = [dataset.folder / entry, *shorter]
+    written = Written()
+    places = [pathlib.Path(written.path(place)) for place in (dataset.folder / entry, *shorter)]
     found = next((place for place in places if place.exists()), None)
     if found is None:
         raise ValueError(
@@ -234,7 +243,7 @@ def _place(dataset, split, entry):
 def _inside(folder):
     every = files_in(folder)
     found = [path for path in every if is_image(path)]
-    others = [path for path in every if ending(path) not in (*IMAGE_ENDINGS, *BESIDE)]
+    others = [path for path in every if ending(path) not in (*IMAGE_ENDINGS, *BESIDE) and not table_file.is_one(path)]
     if not found:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
     if others:
@@ -250,5 +259,9 @@ def _listed(dataset, file):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         raise ValueError(f"{str(file)!r} must name images, one a line. Received: an empty file")
-    folder = next((place for place in (file.parent, dataset.folder) if (place / lines[0]).is_file()), file.parent)
-    return [str(folder / line) for line in lines]
+    written = Written()
+    folder = next(
+        (place for place in (file.parent, dataset.folder) if os.path.isfile(written.path(place / lines[0]))),
+        file.parent,
+    )
+    return [written.path(folder / line) for line in lines]

@@ -12,6 +12,7 @@ import numpy as np
 from keras_vit.data import inspection
 from keras_vit.data.augment.masks import Mask, gray_png
 from keras_vit.data.parallel import each
+from keras_vit.data.readers.box_arrays import has_area
 from keras_vit.data.readers.polygons import filled
 from keras_vit.utils import files
 from keras_vit.utils.warned import left_out, named
@@ -121,8 +122,7 @@ def _row(words, count):
 
 
 def _has_area(places):
-    top, left, bottom, right = _edges(places)
-    return top < bottom and left < right
+    return has_area(_edges(places))
 
 
 def _edges(places):

@@ -209,3 +209,37 @@ def test_links_are_followed(folder, tmp_path_factory):
     (folder / "cat" / "more").symlink_to(other)
     (folder / "cat" / "round").symlink_to(folder / "cat")
     assert len(load(folder)) == 9
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lost+found",
+        "$RECYCLE.BIN",
+        "$Recycle.Bin",
+        "__MACOSX",
+        "@eaDir",
+        "@EADIR",
+        "#recycle",
+        "System Volume Information",
+    ]
+    + [".ipynb_checkpoints", ".thumbnails", "__pycache__"],
+)
+@pytest.mark.parametrize("inside", ["", "cat"])
+def test_folders_of_systems_are_no_classes(folder, name, inside):
+    picture(folder / inside / name / "deleted.png", (9, 9, 9))
+    (folder / "._cat.png").write_bytes(b"x")
+    source = load(folder)
+    assert source.class_names == ("cat", "dog") and len(source) == 8
+    found = sources.load(Data(source=f"folder:{folder}"), "all", (), ("labels",))
+    assert found.class_names == ("cat", "dog") and len(found) == 8  # labels that are no targets too
+
+
+def test_endings_of_images(folder):
+    for name in ("A.JPE", "b.jfif", "c.JPEG"):
+        Image.new("RGB", (9, 7)).save(folder / "cat" / name, "JPEG")
+    assert len(load(folder)) == 11
+    for name in ("d.avif", "e.TIFF"):
+        (folder / "dog" / name).write_bytes(b"x")
+    with pytest.warns(LeftOut, match="Left out 2 files without an image extension: .avif, .tiff"):
+        assert len(load(folder)) == 11

@@ -189,7 +189,11 @@ def test_a_folder_takes_what_its_table_has(folder):
         ),
         (
             {"groups": "id"},
-            "is for labels or numbers that metadata.csv has. Received: {'groups': 'id'}, and its columns 'id'",
+            "has no column of images, such as 'file_name'. Name it: data.columns={'images': 'COLUMN'}. It has: 'id'",
+        ),
+        (
+            {"groups": "id", "labels": "tags"},
+            "is for labels or numbers that metadata.csv has. Received: .* and its columns 'id'",
         ),
     ):
         with pytest.raises(ValueError, match=message):
@@ -198,9 +202,11 @@ def test_a_folder_takes_what_its_table_has(folder):
     with pytest.raises(ValueError, match="metadata.csv' must begin with the names of .* Received: 'a.png', 'x', and"):
         sources.load(Data(source=f"folder:{folder / 'one'}"), "all")
     (folder / "metadata.csv").unlink()
-    for targets, columns in ((("numbers",), {}), (("labels",), {"groups": "patient"})):
-        with pytest.raises(ValueError, match="must have a table, metadata.csv or .*, with (numbers|groups) for each"):
-            load(folder, targets, **columns)
+    (folder / "one/metadata.csv").unlink()
+    with pytest.raises(ValueError, match="must have a table, metadata.csv or .*, with numbers for each"):
+        load(folder, ("numbers",))
+    with pytest.raises(ValueError, match="must have a row in a table with the column 'patient' .* Received: no table"):
+        load(folder, groups="patient")
     with pytest.raises(ValueError, match="is for a folder with a table. Received: .* with data.source='digits'"):
         sources.load(Data(columns={"groups": "patient"}), "all")
 

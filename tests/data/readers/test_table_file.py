@@ -88,3 +88,45 @@ def test_a_folder_has_one_table(tmp_path):
     (tmp_path / "metadata.jsonl").touch()
     with pytest.raises(ValueError, match=r"must have one table. Received: metadata.csv, metadata.jsonl"):
         table_file.find(tmp_path)
+
+
+def test_names_of_columns_in_either_form_of_unicode(tmp_path):
+    composed, apart = "cat\u00e9gorie", "cate\u0301gorie"
+    (tmp_path / "metadata.csv").write_text(f"file_name,{apart}\na.png,x\n", encoding="utf-8")
+    (tmp_path / "metadata.jsonl").write_text(json.dumps({"file_name": "a.png", apart: "x"}), encoding="utf-8")
+    for name in ("metadata.csv", "metadata.jsonl"):
+        assert table_file.columns_of(tmp_path / name) == ["file_name", composed]
+        assert [row for _, row in cells(tmp_path / name, composed)] == [["x"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[" * 100_000, "Line 2: its brackets are too deep"),
+        ('{"a": 1, "a": 2}', "Line 2: the key 'a' is there twice"),
+        ('{"caf\u00e9": 1, "cafe\u0301": 2}', "Line 2: the key 'caf\u00e9' is there twice"),
+        ('{"a": ' + "1" * 5000 + "}", "Line 2: Exceeds the limit"),
+        ("[1]", r"Received: \[1\] in line 2"),
+    ],
+)
+def test_lines_of_json_that_are_no_rows(tmp_path, line, message):
+    path = tmp_path / "metadata.jsonl"
+    path.write_text(f'{{"file_name": "a.png", "label": "x"}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        cells(path)
+
+
+@pytest.mark.parametrize("name", ["metadata.csv", "metadata.jsonl"])
+def test_a_line_without_end(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(table_file, "MOST_LINE", 1000)
+    (tmp_path / name).write_text('{"file_name,label": "a.png"}\n' + "x" * 2000)
+    with pytest.raises(ValueError, match="must have at most 1000 bytes. Received: line 2"):
+        cells(tmp_path / name, "file_name,label" if name.endswith("l") else '{"file_name')
+
+
+def test_many_columns_take_time_in_proportion(tmp_path):
+    path, count = tmp_path / "metadata.csv", 50_000
+    names = [f"c{i}" for i in range(count)]
+    path.write_text(f"file_name,{','.join(names)}\na.png,{','.join('1' * count)}\n")
+    ((line, row),) = table_file.read(path, names)  # of a list for each name, minutes
+    assert line == 2 and row == ["1"] * count

@@ -1,0 +1,76 @@
+"""What training and validation data say together: classes without images, and groups that are in both."""
+
+import numpy as np
+
+from keras_vit.utils.warned import quoted, warn
+
+
+def _count(classes, size):
+    return np.bincount(classes[(classes >= 0) & (classes < size)], minlength=size)
+
+
+COUNTED = {  # how often the targets of a task and a source have each of so many classes
+    "labels": lambda task, source, size: _count(source.labels, size),
+    "multilabels": lambda task, source, size: (source.targets["multilabels"] == 1).sum(0),
+    "bounding_boxes": lambda task, source, size: _count(source.targets["bounding_boxes"][..., 4].astype("int64"), size),
+    "segmentation_masks": lambda task, source, size: source.mask_counts.sum(0)[getattr(task, "first", 0) :][:size],
+}
+
+
+def class_counts(task, source):
+    """Returns how many labels, boxes or pixels of a source are of each of a task's classes, a vector.
+
+    `None` without classes, and of data that stay in TFRecord files, which would be read whole.
+    """
+    held = source.targets if isinstance(source.targets, dict) else {}
+    name = next((name for name in COUNTED if task.classes and name in held and name in task.targets), None)
+    return name and COUNTED[name](task, source, len(task.classes))
+
+
+def warn_of(task, recipe, train, validation):
+    """Warns of classes that either split lacks, and of groups that both have: the scores would not say so.
+
+    Args:
+        task: The task with its classes.
+        recipe: The `Recipe`, whose `data.columns` may name groups.
+        train, validation: A `memory.Source` each. Of a `records.Stream` nothing is counted: it would be read whole.
+    """
+    _of_classes(task.classes, *(class_counts(task, source) for source in (train, validation)))
+    if "groups" in (recipe.data.columns or {}) or train.given:
+        warn_of_groups(train, validation)
+
+
+def _of_classes(names, train, validation):
+    if train is None or validation is None:
+        return
+    lacking = [name for name, count in zip(names, train) if not count]
+    if lacking:
+        warn(
+            f"No training image is of {len(lacking)} of {len(names)} classes, which the model cannot learn: "
+            f"{quoted(lacking)}."
+        )
+    unseen = [name for name, trained, count in zip(names, train, validation) if trained and not count]
+    if unseen:
+        warn(
+            f"No validation image is of {len(unseen)} of {len(names)} classes, of which the scores say nothing: "
+            f"{quoted(unseen)}."
+        )
+
+
+def warn_of_groups(train, measured, what="validation"):
+    """Warns if images that are measured are of groups that training images are of.
+
+    Args:
+        train, measured: A source each.
+        what: Which images are measured.
+    """
+    train, measured = (getattr(source, "groups", None) for source in (train, measured))
+    if train is None or measured is None:
+        return
+    common, known = len(np.intersect1d(train, measured)), len(np.unique(measured))
+    if common:
+        warn(
+            f"{common} of the {known} groups of the {what} images are in the training images too: the scores are of "
+            "images like those that were trained on. Parts of one split, such as 'all[:80%]' and 'all[80%:]', keep "
+            "groups together."
+        )
