@@ -10,6 +10,7 @@ from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import clips as of_clips
 from keras_vit.data.readers import datasets, examples, folder, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
+from keras_vit.data.readers.arrays import names_in
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 
@@ -104,14 +105,16 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=c
         return value
     if task.clips is not None:
         labeled = "labels" in task.targets
-        found = of_clips.from_arrays(value, task.clips, shape, names or otherwise(), labeled)
+        names = names or names_in(value, task.targets) or otherwise()
+        found = of_clips.from_arrays(value, task.clips, shape, names, labeled)
     elif examples.is_dataset(value):
         found = datasets.read(value, task, data, shape, names, otherwise)
     elif isinstance(value, dict) and any(map(examples.is_dataset, value.values())):
         raise ValueError(f"Pass one split of a dictionary of datasets. Received: a dictionary of {', '.join(value)}")
     else:
         wanted = (None, None, shape[2]) if task.whole else shape
-        found = from_arrays(value, task.targets, wanted, names or otherwise(), value_range)
+        names = names or names_in(value, task.targets) or otherwise()
+        found = from_arrays(value, task.targets, wanted, names, value_range)
     return dataclasses.replace(found, given=True)
 
 

@@ -64,11 +64,13 @@ def cross_validate(
     if train is None and validation is not None:
         raise ValueError("`validation` must be given with `train`. Received: `validation` alone")
     found = sources_of(recipe, train, validation)
-    whole = dividing.joined(*found) if len(found) > 1 else found[0]
+    whole = _together(found)
     rows = []
     for one, (others, own) in zip(recipes, dividing.divided(whole, folds, recipe.task.targets)):
         number = one.data.fold[0]
         place = folder / f"fold-{number}"
+        if number > 1 and train is None:
+            _check_same(recipe, whole, number)
         done = (place / rundir.MODEL).exists()
         if verbose and not done:
             print(f"{place}: {len(others)} images to train on, {len(own)} for validation")
@@ -78,6 +80,24 @@ def cross_validate(
     rows += [{"fold": name, **summary(rows, of)} for name, of in SUMMARIES.items()]
     tables.write(folder / FOLDS, rows)
     return rows
+
+
+def _together(found):
+    """Returns one source of the training and the validation source, or of the one that is given."""
+    from keras_vit.data import folds
+
+    return folds.joined(*found) if len(found) > 1 else found[0]
+
+
+def _check_same(recipe, whole, number):
+    """Raises ValueError if files of a folder changed since they were divided: the folds would be of other data."""
+    if whole.files:
+        now = _together(sources_of(recipe))
+        if now.fingerprint() != whole.fingerprint() or not np.array_equal(now.digests, whole.digests):
+            raise ValueError(
+                f"{recipe.data.source!r} changed before fold {number} began: all folds must be of the same data. "
+                "The same call trains the others once the files are as they were; else choose another directory."
+            )
 
 
 def scores(folder, recipe):

@@ -9,9 +9,8 @@ def _count(classes, size):
     return np.bincount(classes[(classes >= 0) & (classes < size)], minlength=size)
 
 
-COUNTED = {  # how often the targets of a task and a source have each of so many classes
+COUNTED = {  # how often targets of a source have each class of a task; of several labels, `Several` warns
     "labels": lambda task, source, size: _count(source.labels, size),
-    "multilabels": lambda task, source, size: (source.targets["multilabels"] == 1).sum(0),
     "bounding_boxes": lambda task, source, size: _count(source.targets["bounding_boxes"][..., 4].astype("int64"), size),
     "segmentation_masks": lambda task, source, size: source.mask_counts.sum(0)[getattr(task, "first", 0) :][:size],
 }

@@ -11,6 +11,7 @@ from keras_vit.training import rundir
 from keras_vit.training.cross_validation import scores
 from keras_vit.training.fit import fit, read_recipe
 from keras_vit.utils import checks, tables
+from keras_vit.utils.warned import warn
 
 SWEEP = "sweep.csv"
 SOURCES = ("data.source", "data.train", "data.validation", "data.limit")  # which `train` and `validation` replace
@@ -72,7 +73,7 @@ def sweep(
     folder = checks.path("workdir", workdir or f"runs/{recipe.name}-sweep")
     if rundir.is_run(folder):
         raise ValueError(f"`workdir` must be for runs, not the directory of one. Received: {str(folder)!r}")
-    rows, varied = [], choices.varied(options)
+    rows, varied, data = [], choices.varied(options), {}
     for number, (changes, one) in enumerate(zip(runs, recipes), 1):
         place = folder / choices.label(changes, varied)
         done = (place / rundir.MODEL).exists()
@@ -81,6 +82,7 @@ def sweep(
         try:
             fit(one, place, train=train, validation=validation, verbose=0 if done else verbose, save_steps=save_steps)
             outcome = scores(place, one)
+            _warn_of_other_data(data, changes, place)
         except Exception as error:
             if not fails_alone(error):
                 raise
@@ -95,6 +97,25 @@ def sweep(
     if all("error" in row for row in rows):
         raise ValueError(f"No run of the sweep was finished. The first error: {rows[0]['error']}")
     return rows
+
+
+def _warn_of_other_data(seen, changes, place):
+    """Warns if a run was trained on other data than one before it, though its options do not say so.
+
+    Args:
+        seen: Dictionary from the options that change data to what identifies those of a run, and its directory; it
+            grows.
+        changes: Options of the run.
+        place: Its directory.
+    """
+    own = rundir.read_json(place / rundir.DATA)
+    options = repr({name: value for name, value in changes.items() if name.partition(".")[0] in ("data", "task")})
+    known, other = seen.setdefault(options, (own, place))
+    if known != own:
+        warn(
+            f"{str(place)!r} was trained on other data than {str(other)!r}: files changed, or a dataset gives other "
+            "examples whenever it is read. Their scores cannot be compared."
+        )
 
 
 def fails_alone(error):

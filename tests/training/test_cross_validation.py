@@ -100,3 +100,34 @@ def test_with_patience_the_scores_are_those_of_the_kept_epoch(tmp_path, best, ke
         recipe = SimpleNamespace(task=SimpleNamespace(best=best), optim=SimpleNamespace(patience=patience))
         found = cross_validation.scores(tmp_path, recipe)
         np.testing.assert_equal(found, {"val_loss": losses[epoch], "val_accuracy": accuracies[epoch]})
+
+
+def test_files_that_change_between_folds_are_refused(tmp_path, monkeypatch):
+    from PIL import Image
+
+    files = [tmp_path / "data" / "ab"[i % 2] / f"{i}.png" for i in range(12)]
+    for i, file in enumerate(files):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (8, 8), 10 * i).save(file)
+    changes = [lambda: Image.new("L", (8, 8), 200).save(files[3]), files[3].unlink, lambda: None]
+    monkeypatch.setattr(cross_validation, "scores", lambda *_: {"val_loss": 1.0})
+    options = {"data.source": f"folder:{tmp_path / 'data'}", "data.train": "all[:50%]", "data.validation": "all[50%:]"}
+    recipe = config.override(small(), {**options, "data.batch_size": 2, "data.limit": None})
+    for number, change in enumerate(changes):
+        trained = []
+
+        def fit(one, folder, change=change, trained=trained, **more):
+            trained.append(folder.name)
+            if len(trained) == 1:
+                change()
+
+        monkeypatch.setattr(cross_validation, "fit", fit)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if number < 2:
+            with pytest.raises(ValueError, match="changed before fold 2 began: all folds must be of the same data"):
+                keras_vit.cross_validate(recipe, 2, folder, verbose=0)
+            assert trained == ["fold-1"]
+        else:
+            keras_vit.cross_validate(recipe, 2, folder, verbose=0)
+            assert trained == ["fold-1", "fold-2"]

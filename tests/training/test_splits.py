@@ -33,11 +33,6 @@ def masks(*classes):
 
 KINDS = {
     "labels": (Classify(classes=tuple("abc")), [0, 1, 2, 0], [0, 2, 2, 0]),
-    "multilabels": (
-        Classify(classes=tuple("abc"), multilabel=True),
-        [[1, 0, 0], [0, 1, 1], [0, 0, 0], [0, -1, 0]],
-        [[1, 0, 0], [1, 0, 1], [0, 0, 0], [0, -1, 0]],
-    ),
     "bounding_boxes": (Detect(classes=tuple("abc")), boxes(0, 1, 2, -1), boxes(0, -3, 2, -1)),
     "segmentation_masks": (Segment(classes=tuple("abc"), first=1), masks(1, 2, 3, 255), masks(1, 1, 3, 0)),
 }

@@ -82,3 +82,19 @@ def test_the_commands(tmp_path, eagerly, capsys, monkeypatch):
     ]
     assert (tmp_path / "runs" / "digits-2-folds" / "fold-2" / "model.keras").exists()
     run("fit", "digits", "--folds", "2", "--tensorboard", status=2)
+
+
+def test_runs_on_other_data_are_told(tmp_path, monkeypatch):
+    data = iter(["a", "a", "b", "c", "c"])
+
+    def fit(one, folder, **more):
+        folder.mkdir(parents=True)
+        (folder / "data.json").write_text(f'{{"train": "{next(data)}"}}')
+
+    monkeypatch.setattr(sweeping, "fit", fit)
+    monkeypatch.setattr(sweeping, "scores", lambda *_: {"val_accuracy": 1.0})
+    with pytest.warns(UserWarning, match="'.*seed=2' was trained on other data than '.*seed=0': files changed") as said:
+        keras_vit.sweep(small(), {"seed": [0, 1, 2]}, workdir=tmp_path / "seeds", verbose=0)
+    assert len([one for one in said if "other data" in str(one.message)]) == 1
+    data = iter(["a", "b"])
+    keras_vit.sweep(small(), {"data.limit": [40, 48]}, workdir=tmp_path / "limits", verbose=0)  # warnings are errors

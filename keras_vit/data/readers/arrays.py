@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
-from keras_vit.data.readers import box_arrays, texts
+from keras_vit.data.readers import box_arrays, dataset_labels, texts
 from keras_vit.data.readers.table import group_of
 from keras_vit.models.outputs import ignored
 from keras_vit.models.pixel_range import refuse_binary
@@ -17,11 +17,12 @@ def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES
 
     Args:
         arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
-            channels)`, 0..255; labels `(images,)`, integers, or one-hot vectors; segmentation masks `(images, height,
-            width)`, with or without a last axis of 1, integers from 0 to 255; depth of the same shapes, at least 0, and
-            0 or NaN in holes; boxes `(images, most, 5)`, as in `boxes`,
-            or a dictionary as in `box_arrays`; numbers `(images,)` or `(images, numbers)`; several labels `(images,
-            classes)`, 0 or 1, NaN or -1 where unknown; texts a list of strings, or of several strings for each image.
+            channels)`, 0..255; labels `(images,)`, integers, also as floats or Booleans, names, or one-hot vectors;
+            segmentation masks `(images, height, width)`, with or without a last axis of 1, integers from 0 to 255;
+            depth of the same shapes, at least 0, and 0 or NaN in holes; boxes `(images, most, 5)`, as in `boxes`, or a
+            dictionary as in `box_arrays`; numbers `(images,)` or `(images, numbers)`; several labels `(images,
+            classes)`, 0 or 1, NaN or -1 where unknown, or a list of names for each; texts a list of strings, or of
+            several strings for each image.
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
@@ -46,8 +47,54 @@ def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES
     return Source(images, made, tuple(class_names), groups=groups and np.array(groups, "int64"))
 
 
+def names_in(arrays, targets):
+    """Returns the names of the classes of labels that are texts, or lists of texts, sorted; an empty tuple of others.
+
+    Args:
+        arrays, targets: As in `from_arrays`.
+    """
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 1 + len(targets):
+        return ()
+    values = dict(zip(targets, arrays[1:]))
+    if "labels" in values and _are_texts(labels := np.asarray(values["labels"])):
+        return dataset_labels.names_of(_texts(labels))
+    if "multilabels" in values and (rows := _named(values["multilabels"])):
+        return dataset_labels.names_of(rows[1])
+    return ()
+
+
+def _are_texts(values):
+    return values.dtype.kind in "SUO" and values.size and isinstance(values.flat[0], (str, bytes))
+
+
+def _texts(values):
+    """Returns labels that are texts as a list of names; raises ValueError for one that is none."""
+    values = values.reshape(-1) if values.shape[1:] == (1,) else values
+    found = []
+    dataset_labels.check_all(values.tolist())
+    for number, value in enumerate(values.tolist()):
+        try:
+            found.append(dataset_labels.one(value.decode() if isinstance(value, bytes) else value))
+        except ValueError as error:
+            raise ValueError(f"Label {number}: {error}") from None
+    return found
+
+
+def _named(values):
+    """Returns the reader of several labels that are lists of texts, and the names of each image; `None` of others."""
+    if isinstance(values, np.ndarray) and values.dtype.kind != "O":
+        return None
+    rows = list(values) if hasattr(values, "__len__") and not isinstance(values, (str, bytes, dict)) else []
+    if not any(isinstance(row, (list, tuple, np.ndarray)) and len(row) and isinstance(row[0], str) for row in rows):
+        return None
+    maker = dataset_labels.reader(None, None)
+    return maker, [dataset_labels.several(row, maker) for row in rows]
+
+
 def _labels(values, images, class_names):
     values = np.asarray(values)
+    if _are_texts(values) or (values.ndim == 1 and values.dtype.kind in "bfO"):
+        values = dataset_labels.indices(_texts(values) if _are_texts(values) else values.tolist(), class_names)
     if values.ndim == 2 and 1 < values.shape[1] == len(class_names) and np.isin(values, (0, 1)).all():
         if not (values.sum(1) == 1).all():
             raise ValueError(
@@ -124,6 +171,8 @@ def _numbers(values, images, _):
 
 
 def _multilabels(values, images, class_names):
+    if rows := _named(values):
+        values = dataset_labels.several_together(rows[1], rows[0], class_names)
     values, shape = np.asarray(values), (len(images), len(class_names))
     if values.shape != shape or values.dtype.kind not in "bfiu":
         raise ValueError(

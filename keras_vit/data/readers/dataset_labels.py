@@ -142,11 +142,22 @@ def _said(value):
     return f"{checks.shown(list(value) if isinstance(value, tuple) else value):.100}"
 
 
+def check_all(labels):
+    """Raises ValueError for a label that is missing, with its place: `None`, or NaN, which pandas has for it."""
+    lacking = next((number for number, label in enumerate(labels) if _is_missing(label)), None)
+    if lacking is not None:
+        raise ValueError(f"Each image must have a label. Received: {labels[lacking]} in example {lacking}")
+
+
+def _is_missing(label):
+    return (
+        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
+    )
+
+
 def indices(labels, names):
     """Returns an array of class indices, of names, indices or one-hot vectors."""
-    lacking = next((number for number, label in enumerate(labels) if label is None), None)
-    if lacking is not None:
-        raise ValueError(f"Each image must have a label. Received: None in example {lacking}")
+    check_all(labels)
     if _texts(labels):
         places = {name: i for i, name in enumerate(names)}
         for number, label in enumerate(labels):

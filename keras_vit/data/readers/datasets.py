@@ -64,6 +64,7 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
     if named:
         stated = dataset_labels.of_flags(several) or examples.class_names(dataset, columns and columns[named][0])
         names = stated or names
+    dataset_labels.check_all(held.get("labels", ()))
     found = dataset_labels.names_of(held[named]) if named and not names else ()
     names = names or found or otherwise()
     if several:

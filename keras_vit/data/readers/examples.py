@@ -3,6 +3,7 @@
 Libraries that are no dependency are recognized by what their objects have.
 """
 
+import itertools
 from collections.abc import Mapping
 
 import keras
@@ -105,23 +106,39 @@ def examples(dataset, image, columns=None):
         )
     count = _count
     if isinstance(dataset, tf.data.Dataset):
+        if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
+            raise _endless("a tf.data.Dataset that repeats")
         found, count = _of_tensorflow(dataset, image), _count_of_batch
     elif isinstance(dataset, keras.utils.PyDataset):
         if dataset.num_batches is None:
             raise _endless("a PyDataset whose `num_batches` is None")
-        found, count = map(dataset.__getitem__, range(dataset.num_batches)), _count_of_batch
+        found, count = (dataset[i] for i in range(dataset.num_batches)), _count_of_batch
     elif is_hugging_face(dataset):
         found = iter(_undecoded(dataset, columns))
     else:
-        found = map(dataset.__getitem__, range(len(dataset)))
-    for element in found:
+        found = (dataset[i] for i in range(len(dataset)))
+    for element in _told(iter(found)):
         yield from _apart(element, count(element, image))
+
+
+def _told(found):
+    """Yields the elements of a dataset; raises ValueError, with its place, for one that the dataset does not give."""
+    for number in itertools.count():
+        try:
+            element = next(found)
+        except StopIteration:
+            return
+        except Exception as error:  # the dataset's own code may raise any
+            said = (str(error).strip().splitlines() or ["no message"])[0]
+            raise ValueError(
+                f"A dataset must give each of its examples. Received: {type(error).__name__} at element {number}: "
+                f"{said:.200}"
+            ) from error
+        yield element
 
 
 def _of_tensorflow(dataset, image):
     """Yields examples or batches as NumPy has them."""
-    if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
-        raise _endless("a tf.data.Dataset that repeats")
     specs = tf.nest.flatten(dataset.element_spec)
     batched = _batched(_image(dataset.element_spec, image))
     if batched and any(isinstance(spec, tf.RaggedTensorSpec) for spec in specs):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import warnings
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +15,7 @@ from keras_vit.utils.depth_maps import depth_file, depth_pixels
 from keras_vit.utils.warned import left_out, named
 
 AT_ONCE = 256  # files that are handed to tf.data
+TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # their first bytes
 
 
 def image(value, channels):
@@ -70,9 +72,26 @@ def _file(value):
     """Returns the bytes of a file, given as these, as a path, or as a dictionary of both; any other value as it is."""
     if isinstance(value, dict) and {"bytes", "path"} <= set(value):  # of Hugging Face's `Image(decode=False)`
         value = value["bytes"] if value["bytes"] is not None else value["path"]
+        if isinstance(value, bytes) and value[:4] in TIFF:  # so it keeps Pillow images of palettes, CMYK or 16 bits
+            return _tiff(value)
     if hasattr(value, "dtype") and np.ndim(value) == 0:
         value = np.asarray(value).item()
     return images.encoded(value) if isinstance(value, (str, os.PathLike)) else value
+
+
+def _tiff(data):
+    """Returns the bytes of a TIFF as a Pillow image; raises ValueError for one that cannot be decoded."""
+    from PIL import Image
+
+    try:
+        with images.LOCK, warnings.catch_warnings(action="ignore"):
+            picture = Image.open(io.BytesIO(data), formats=("TIFF",))
+            if picture.width * picture.height <= images.MOST_PIXELS:
+                picture.load()
+                return picture
+    except Exception as error:  # Pillow raises many kinds of errors
+        raise ValueError(f"is a TIFF that cannot be read: {error}") from None
+    raise ValueError(f"is too large: it has more than {images.MOST_PIXELS // 10**6} million pixels")
 
 
 def together(items, on_bad="raise"):

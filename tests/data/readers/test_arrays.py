@@ -57,7 +57,6 @@ def test_several_labels_are_checked():
     for values, message in (
         ([0, 1], r"of the shape \(2, 3\): a column for each class. Received: shape=\(2,\)"),
         ([[1, 0], [0, 1]], r"Received: shape=\(2, 2\)"),
-        ([["a", "b", "c"]] * 2, "dtype=<U1"),
         ([[1, 0, 0], [0, 0.3, 1]], "NaN or -1 where unknown. Received: 0.3 of image 1"),
         ([[1, 0, 0], [0, 2, 1]], "Received: 2 of image 1"),
         ([[1, 0, np.inf], [0, 0, 1]], "Received: inf of image 0"),
@@ -93,3 +92,49 @@ def test_pictures_of_zeros_and_ones_are_told():
     binary = np.random.default_rng(0).integers(0, 2, (4, 8, 8, 3)).astype("uint8")
     with pytest.raises(ValueError, match="zeros and ones alone.*multiply by 255"):
         made.from_arrays((binary, np.arange(4) % 2), ("labels",), (8, 8, 3), ("a", "b"))
+
+
+def labels(values, names=tuple("abc")):
+    images = np.zeros((len(values), 4, 4, 1), "uint8")
+    return made.from_arrays((images, values), ("labels",), (4, 4, 1), names).labels.tolist()
+
+
+def test_labels_are_taken_in_arrays_as_in_lists():
+    for values in (
+        ["c", "a", "b"],
+        np.array(["c", "a", "b"]),
+        np.array(["c", "a", "b"], object),
+        np.array([[b"c"], [b"a"], [b"b"]]),
+        np.array([2.0, 0.0, 1.0]),
+        np.array([2, 0, 1], object),
+    ):
+        assert labels(values) == [2, 0, 1]
+    assert labels(np.array([True, False])) == [1, 0] == labels([True, False])
+    assert labels(["cafe\u0301"], ("caf\u00e9",)) == [0]
+    for values, message in (
+        (["c", "x"], "Received: 'x' in example 1"),
+        ([1.0, np.nan], "Received: nan in example 1"),
+        ([1, None], "Received: None in example 1"),
+        (["a", None], "Received: None in example 1"),
+        ([0.5, 1], "must be a vector of integers"),
+        (["a", "b\nc"], "Label 1: .* one line of UTF-8"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            labels(np.array(values, object) if None in values else values)
+
+
+def test_names_in_arrays():
+    images = np.zeros((3, 4, 4, 1), "uint8")
+    assert made.names_in((images, ["b", "a", "b"]), ("labels",)) == ("a", "b")
+    assert made.names_in((images, np.array(["10", "9", "9"])), ("labels",)) == ("9", "10")
+    assert made.names_in((images, [0, 1, 1]), ("labels",)) == () == made.names_in(images, ())
+    several = [["b"], [], ["a", "c"]]
+    assert made.names_in((images, several), ("multilabels",)) == ("a", "b", "c")
+    found = made.from_arrays((images, several), ("multilabels",), (4, 4, 1), ("a", "b", "c"))
+    assert found.targets["multilabels"].tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 1]]
+    with pytest.raises(ValueError, match="Received: 'c' in example 2"):
+        made.from_arrays((images, several), ("multilabels",), (4, 4, 1), ("a", "b"))
+    from keras_vit.config import Classify, Data
+
+    source = sources.of_caller((images, ["b", "a", "b"]), Data(), Classify(), (4, 4, 1))
+    assert source.class_names == ("a", "b") and source.labels.tolist() == [1, 0, 1]

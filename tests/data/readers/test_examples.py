@@ -138,3 +138,38 @@ def test_names_of_classes(tmp_path):
     Indexed.classes = LABELS.tolist()  # not names
     assert examples.class_names(Indexed(), None) == ()
     del Indexed.classes
+
+
+@pytest.mark.parametrize("error", [KeyError("image"), StopIteration(), RuntimeError("a\nb"), IndexError()])
+@pytest.mark.parametrize("kind", ["indexed", "batches", "stream", "generator"])
+def test_a_dataset_that_raises_is_named_with_the_place(kind, error):
+    class Raising(Indexed):
+        def __getitem__(self, i):
+            if i == 4:
+                raise error
+            return super().__getitem__(i)
+
+    class Broken(Batches):
+        def __getitem__(self, i):
+            if i == 2:
+                raise error
+            return super().__getitem__(i)
+
+    class Stream:
+        features = column_names = {}
+
+        def __iter__(self):
+            return (Raising()[i] for i in range(6))
+
+        def select_columns(self, columns):
+            return self
+
+    def generate():
+        yield from Stream()
+
+    shapes = (tf.TensorSpec((2, 3, 1), "uint8"), tf.TensorSpec((), "int64"))
+    made = {"indexed": Raising, "batches": Broken, "stream": Stream}
+    made["generator"] = lambda: tf.data.Dataset.from_generator(generate, output_signature=shapes)
+    dataset = made[kind]()
+    with pytest.raises(ValueError, match=r"must give each of its examples. Received: \w+ at element [024]: ."):
+        list(examples.examples(dataset, None))
