@@ -7,7 +7,7 @@ from typing import Annotated
 
 from tyro.conf import Positional
 
-from keras_vit.commands.many import end, files_of, if_bad, needed, shown
+from keras_vit.commands.many import end, files_of, if_bad, needed, show, shown, tables_of
 from keras_vit.commands.runs import say
 from keras_vit.commands.types import MODEL, TOKENS, Count, File, Flag, Folder, Images, Text, Texts, about
 
@@ -57,6 +57,9 @@ def print_nearest(
     k: Count = 5,
     model: Annotated[Text, about(f"{MODEL}; the index's own by default.")] = None,
     tokens: Annotated[Text, about(TOKENS)] = None,
+    folder: Annotated[Folder, about("Where the index's folder is now, if it was moved.")] = None,
+    json: File = None,
+    csv: File = None,
 ) -> None:
     """Find the images of an index that are most similar to others, or to texts.
 
@@ -64,26 +67,35 @@ def print_nearest(
         images: Image files, and folders of them.
         text: Texts in place of images, each in quotes.
         k: How many to find for each.
+        json: File for all answers, one entry for each image or text and what was found for it.
+        csv: File for the same as a table.
     """
     from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
     from keras_vit.explain.towers import usual_tokens
-    from keras_vit.frozen.neighbors import named
+    from keras_vit.frozen import neighbors
 
     if text and images:
         raise ValueError(f"Pass images or --text. Received: both, such as {images[0]!r} and {text[0]!r}")
-    opened, asked = frozen.load_index(index), list(text) or files_of(images)
+    paths, opened = tables_of(json, csv), frozen.load_index(index, folder=folder)
+    asked = list(text) or files_of(images)
     if text:
-        name = named(opened, model)
+        name = neighbors.named(opened, model)
         model = from_pretrained(name, part="both")
-        tokens = tokens or usual_tokens(model, name)
-    found = frozen.nearest(opened, asked, k, model=model, tokens=tokens if text else None, bad_images=if_bad(asked))
-    for each, answers in zip(asked, found):
-        if answers:
-            print(f"{shown(each)}:")
-        for path, similarity in answers:
-            print(f"  {similarity:.3f}  {shown(path)}")
-    end(found)
+        answers = frozen.nearest(opened, asked, k, model=model, tokens=tokens or usual_tokens(model, name))
+        found = [(each, answer, None) for each, answer in zip(asked, answers)]
+    else:
+        found = neighbors.one_by_one(opened, asked, k, model)
+    near = lambda answers: (f"  {similarity:.3f}  {shown(path)}" for path, similarity in answers)  # noqa: E731
+    show(
+        found,
+        len(asked),
+        lambda each, answers: "\n".join([f"{shown(each)}:", *near(answers)]),
+        paths,
+        lambda each, answers: [
+            {"image_id": str(each), "name": path, "value": round(similarity, 6)} for path, similarity in answers
+        ],
+    )
 
 
 def print_votes(
@@ -93,6 +105,8 @@ def print_votes(
     k: Count = 20,
     top: Count = 3,
     model: Annotated[Text, about(f"{MODEL}; the index's own by default.")] = None,
+    json: File = None,
+    csv: File = None,
 ) -> None:
     """Name the classes of images by the nearest ones of an index, whose folders are the classes.
 
@@ -100,18 +114,24 @@ def print_votes(
         images: Image files, and folders of them.
         k: How many neighbors vote.
         top: How many classes to name.
+        json: File for all answers, one entry for each image and class that is named.
+        csv: File for the same as a table.
     """
-    from keras_vit import frozen
+    from keras_vit.frozen import neighbors
     from keras_vit.utils import checks
 
     checks.positive(top=top)
-    files = files_of(images)
-    found = frozen.knn(index, files, k=k, model=model, bad_images=if_bad(files))
-    for file, shares in zip(files, found):
-        if shares:
-            best = [f"{shown(name)} {share:.1%}" for name, share in [*shares.items()][:top]]
-            print(f"{shown(file)}: {', '.join(best)}")
-    end(found)
+    files, paths = files_of(images), tables_of(json, csv)
+    best = lambda shares: [*shares.items()][:top]  # noqa: E731
+    show(
+        neighbors.one_by_one(index, files, k, model, vote=True),
+        len(files),
+        lambda file, shares: f"{shown(file)}: {', '.join(f'{shown(name)} {n:.1%}' for name, n in best(shares))}",
+        paths,
+        lambda file, shares: [
+            {"image_id": str(file), "name": name, "value": round(share, 6)} for name, share in best(shares)
+        ],
+    )
 
 
 def write_probe(

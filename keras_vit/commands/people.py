@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from keras_vit.commands.many import end, files_of, needed, shown
+from keras_vit.commands.many import files_of, needed, show, shown, tables_of
 from keras_vit.commands.types import MODEL, File, Flag, Folder, Images, Text, about
 from keras_vit.utils import checks
 
@@ -15,6 +15,7 @@ def print_poses(
     model: Annotated[Text, about(f"{MODEL}, such as hf://usyd-community/vitpose-base-simple; required.")] = None,
     boxes: Annotated[File, about("JSON file of a box for each person: COCO's results, as predict writes.")] = None,
     json: Annotated[File, about("File for all keypoints, as COCO's results.")] = None,
+    csv: Annotated[File, about("File for the same as a table, a column for each number.")] = None,
     to: Annotated[Folder, about("Folder for pictures with the skeletons.")] = None,
     flip_test: Flag = False,
 ) -> None:
@@ -26,42 +27,47 @@ def print_poses(
     """
     from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
+    from keras_vit.models.metadata import stated_labels
     from keras_vit.plots.poses import draw_poses
     from keras_vit.runs import tables
     from keras_vit.utils.files import check_free, replacing
     from keras_vit.utils.images import read_pixels
 
-    files, fine = files_of(images), []
+    files = files_of(images)
     if boxes is None:
         raise ValueError("--boxes must name a file of boxes, as a detector's predict --json writes. Received: none")
-    known = of_images(boxes)
-    if json is not None:
-        check_free(json, False)
-    places = [None if to is None else to / f"{file.stem}.png" for file in files]
-    for place in filter(None, places):
-        check_free(place, False)
+    known, paths = of_images(boxes), tables_of(json, csv)
+    for file in files if to is not None else ():
+        check_free(to / f"{file.stem}.png", False)
     built = from_pretrained(needed(model))
-    with tables.written({} if json is None else {"json": json}, ()) as add:
-        for file, place in zip(files, places):
+
+    def found():
+        for file in files:
             try:
                 pixels = read_pixels(file, 3)
             except ValueError as error:
-                print(f"left out: {error}")
-                fine.append(False)
+                yield file, None, error
                 continue
-            fine.append(True)
             poses = frozen.estimate_poses(built, pixels, known.get(file.name, ()), flip_test=flip_test)
-            add([{"image_id": file.name, "category": PERSON, **pose} for pose in poses])
-            if place is not None:
+            if to is not None:
                 from PIL import Image
 
                 to.mkdir(parents=True, exist_ok=True)
-                with replacing(place) as temporary:
+                with replacing(to / f"{file.stem}.png") as temporary:
                     Image.fromarray(draw_poses(pixels, poses)).save(temporary, "PNG")
-            scores = ", ".join(f"{pose['score']:.2f}" for pose in poses)
-            people = "1 person" if len(poses) == 1 else f"{len(poses)} people"
-            print(f"{shown(file)}: {people}{f', scores {scores}' if poses else ''}", flush=True)
-    end(fine)
+            yield file, poses, None
+
+    def line(file, poses):
+        scores = ", ".join(f"{pose['score']:.2f}" for pose in poses)
+        people = "1 person" if len(poses) == 1 else f"{len(poses)} people"
+        return f"{shown(file)}: {people}{f', scores {scores}' if poses else ''}"
+
+    def rows(file, poses):
+        return [{"image_id": file.name, "category": PERSON, **pose} for pose in poses]
+
+    names = stated_labels(built) or range(built.output_shape[-1])
+    columns = ("image_id", "category", "x", "y", "width", "height", "score", *tables.of_points(names))
+    show(found(), len(files), line, paths, rows, columns)
 
 
 def of_images(path):

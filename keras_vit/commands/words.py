@@ -3,7 +3,7 @@
 import sys
 from typing import Annotated
 
-from keras_vit.commands.many import end, files_of, if_bad, needed, shown
+from keras_vit.commands.many import files_of, needed, show, shown, tables_of
 from keras_vit.commands.types import MODEL, TOKENS, Count, File, Flag, Images, Text, Texts, about
 
 INDEPENDENT = "Each probability is independent of the others: they need not sum to 100 %."
@@ -19,20 +19,25 @@ def print_zero_shot(
     top: Count = 3,
     to: Annotated[File, about("File to write, which ends in .keras: a classifier of these classes.")] = None,
     overwrite: Flag = False,
+    json: File = None,
+    csv: File = None,
 ) -> None:
     """Classify images by the names of classes, without training, with CLIP, SigLIP or a model of your own.
 
     Args:
         images: Image files, and folders of them.
         top: How many classes to name.
+        json: File for all answers, one entry for each image and class that is named.
+        csv: File for the same as a table.
         overwrite: Replace the classifier that is there.
     """
     import numpy as np
 
     from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
-    from keras_vit.explain.towers import usual_tokens
+    from keras_vit.explain.towers import towers_of, usual_tokens
     from keras_vit.export.prepare import destination
+    from keras_vit.frozen.zero_shot import kind_of, one_by_one
     from keras_vit.utils import checks
     from keras_vit.utils.files import check_free
 
@@ -42,6 +47,7 @@ def print_zero_shot(
     if to:
         check_free(to, overwrite)
     files = files_of(images) if images or not to else []
+    paths = tables_of(json, csv)
     built = from_pretrained(needed(model), part="both")
     given = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or None}
     if to:
@@ -50,15 +56,21 @@ def print_zero_shot(
         print(to)
     if not files:
         return
-    found = frozen.zero_shot(built, files, classes, bad_images=if_bad(files), **given)
-    read = np.isfinite(found.probabilities).all(1)
-    for file, row, fine in zip(files, found.probabilities, read):
-        if fine:
-            best = [f"{found.classes[i]} {row[i]:.1%}" for i in np.argsort(-row, kind="stable")[:top]]
-            print(f"{shown(file)}: {', '.join(best)}")
-    if found.kind == "sigmoid":
+    if kind_of(towers_of(built)) == "sigmoid":
         print(INDEPENDENT, file=sys.stderr)
-    end(read)
+
+    def best(shares):
+        return [(classes[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")[:top]]
+
+    show(
+        one_by_one(built, files, classes, **given),
+        len(files),
+        lambda file, shares: f"{shown(file)}: {', '.join(f'{name} {share:.1%}' for name, share in best(shares))}",
+        paths,
+        lambda file, shares: [
+            {"image_id": str(file), "name": name, "value": round(share, 6)} for name, share in best(shares)
+        ],
+    )
 
 
 def print_captions(
@@ -68,30 +80,33 @@ def print_captions(
     tokens: Annotated[Text, about(TOKENS)] = None,
     prompt: Annotated[Text, about("What each text begins with.")] = None,
     beams: Count = 1,
-    length: Annotated[Count, about("Most words and pieces of a text; 64 by default.")] = None,
+    length: Annotated[Count, about("Most words and pieces of a text; the model's own, or 64, by default.")] = None,
+    json: File = None,
+    csv: File = None,
 ) -> None:
     """Write a text about each image, or read the line of text in it, with BLIP, TrOCR or a model of your own.
 
     Args:
         images: Image files, and folders of them.
         beams: Beams of the search; with 1 the likeliest next word is taken each time.
+        json: File for all texts, one entry for each image, with its text and its score.
+        csv: File for the same as a table.
     """
-    import numpy as np
-
-    from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
-    from keras_vit.frozen.writing import stated_tokens
+    from keras_vit.frozen import writing
     from keras_vit.models.captioner import is_captioner, words_of
 
-    files = files_of(images)
+    files, paths = files_of(images), tables_of(json, csv)
     built = from_pretrained(needed(model))
     if not is_captioner(built):
         raise ValueError(f"--model must write about images, as BLIP or a run of Caption. Received: {model!r}")
-    tokens = tokens or (None if stated_tokens(words_of(built.get_layer("text"))) else model)
-    given = {"prompt": prompt, "beams": beams, "length": length, "bad_images": if_bad(files)}
-    found = frozen.generate_text(built, files, tokens, **given)
-    read = np.isfinite(found.scores)
-    for file, text, fine in zip(files, found.texts, read):
-        if fine:
-            print(f"{shown(file)}: {shown(text)}")
-    end(read)
+    tokens = tokens or (None if writing.stated_tokens(words_of(built.get_layer("text"))) else model)
+    plan = writing.planned(built, files, tokens, prompt=prompt, beams=beams, length=length)
+    show(
+        writing.one_by_one(plan),
+        len(files),
+        lambda file, found: f"{shown(file)}: {shown(found[0])}",
+        paths,
+        lambda file, found: [{"image_id": str(file), "text": found[0], "score": round(found[1], 6)}],
+        ("image_id", "text", "score"),
+    )

@@ -127,7 +127,13 @@ def text_vectors(towers, tokens, texts, batch_size=64):
 
 def projected(image, vectors, batch_size=1024):
     """Returns embeddings of images, of length 1, from the vectors that enter the head of an image tower."""
+    return projection_of(image, batch_size)(vectors)
+
+
+def projection_of(image, batch_size=1024):
+    """Returns the function of `projected`, which is compiled once for several calls."""
     before, after = vectors_of(image), image.outputs[0]
-    if before is not after:
-        vectors = np.asarray(predict(keras.Model(before, after), vectors, batch_size), "float32")
-    return unit(vectors)
+    if before is after:
+        return unit
+    head = keras.Model(before, after)
+    return lambda vectors: unit(np.asarray(predict(head, vectors, batch_size), "float32"))

@@ -1,12 +1,12 @@
 """Writes texts batch by batch, with compiled writers that are kept."""
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
-from keras_vit.models.preprocessing import preprocess
 from keras_vit.models.search import NEVER, Rules
 from keras_vit.models.writer import Writer
 from keras_vit.utils import reading
@@ -21,6 +21,7 @@ class Plan(NamedTuple):
     model: keras.Model
     image: keras.Model | None  # its image tower, or `None` for a language model
     images: list | None
+    read: Callable  # from the place of a text to the pixels of its image, or to `None`
     begun: list[list[int]]  # ids that each text begins with
     draws: np.ndarray | None  # uniform numbers, `(texts, length)`, by which words are drawn
     rules: Rules
@@ -55,8 +56,7 @@ def batches(plan):
     first = min(2 ** (longest - 1).bit_length(), rules.length - 1)
     size = -(-min(plan.batch_size, count) // replicas()) * replicas()
     write = _writer(plan.model, tuple(map(id, plan.model.variables)), size, first, rules, plan.beams)
-    read = (lambda i: None) if plan.images is None else (lambda i: preprocess(plan.image, plan.images[i]))
-    for batch in reading.batches(read, range(count), size):
+    for batch in reading.batches(plan.read, range(count), size):
         some = [batch.images[i] for i in batch.pixels]
         errors = {batch.images[i]: error for i, error in batch.errors.items()}
         if not some:

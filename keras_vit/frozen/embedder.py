@@ -156,6 +156,21 @@ class Embedder:
             faults = {i: str(error) for i, error in found.errors.items()}
             yield self._batch(compute, found.images, found.pixels, faults)
 
+    def answered(self, images, answer):
+        """Yields what is made of each image's vector, batch by batch, in their order.
+
+        Args:
+            images: Image files, or what `preprocess` takes.
+            answer: Function from the vectors of a batch to as many answers.
+
+        Yields:
+            The image, its answer and `None`; or the image, `None` and why it cannot be read.
+        """
+        for batch in self.batches(images):
+            answers = dict(zip(batch.read, answer(batch.vectors))) if batch.read else {}
+            for i, image in enumerate(batch.images):
+                yield image, answers.get(i), batch.faults.get(i)
+
     def _batch(self, compute, images, pixels, faults):
         if not pixels:
             return Batch(images, [], np.zeros((0, *self.shape), "float32"), faults)

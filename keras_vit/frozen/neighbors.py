@@ -53,8 +53,7 @@ def nearest(
     """
     checks.positive(k=k)
     index = flat(opened(index))
-    if k > len(index.paths):
-        raise ValueError(f"`k` must be at most the {len(index.paths)} images of the index. Received: k={k}")
+    check_count(index, k)
     if tokens is None:
         vectors, read = queries(index, images, model, bad_images)
         searched = in_space_of(index, vectors)
@@ -97,15 +96,44 @@ def knn(
     """
     checks.positive(k=k)
     index = flat(opened(index))
-    names, classes, inside = classes_of(index, labels)
+    of_classes = classes_of(index, labels)
     vectors, read = queries(index, images, model, bad_images)
+    answers = [{} for _ in read]
+    for place, answer in zip(np.flatnonzero(read), voted(index, of_classes, vectors, k)):
+        answers[place] = answer
+    return answers
+
+
+def voted(index, named, vectors, k):
+    """Returns the answers of `knn` for vectors; `named` is what `classes_of` returns."""
+    names, classes, inside = named
     found, similarities = embedding.nearest(in_space_of(index, vectors)[inside], vectors, min(k, len(classes)))
     shares = votes(similarities, classes[found], len(names))
     shares /= shares.sum(1, keepdims=True)
-    answers = [{} for _ in read]
-    for place, row in zip(np.flatnonzero(read), shares):
-        answers[place] = {names[i]: float(row[i]) for i in np.argsort(-row, kind="stable")}
-    return answers
+    return [{names[i]: float(row[i]) for i in np.argsort(-row, kind="stable")} for row in shares]
+
+
+def one_by_one(index, images, k, model=None, vote=False):
+    """Yields what `nearest`, or with `vote` `knn`, finds for each image as soon as its batch is computed.
+
+    Arguments and errors as there.
+
+    Yields:
+        The image, its answer and `None`; or the image, `None` and why it cannot be read.
+    """
+    checks.positive(k=k)
+    index = flat(opened(index))
+    if vote:
+        of_classes = classes_of(index)
+        return embedder_of(index, model).answered(images, lambda vectors: voted(index, of_classes, vectors, k))
+    check_count(index, k)
+    return embedder_of(index, model).answered(images, lambda vectors: nearest(index, [*vectors], k))
+
+
+def check_count(index, k):
+    """Raises ValueError if an index has fewer than `k` images."""
+    if k > len(index.paths):
+        raise ValueError(f"`k` must be at most the {len(index.paths)} images of the index. Received: k={k}")
 
 
 def queries(index, images, model=None, bad_images="raise"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_vit.frozen.batched_writing import Plan, batches
 from keras_vit.models.captioner import MARKS, words_of
-from keras_vit.models.preprocessing import listed
+from keras_vit.models.preprocessing import listed, preprocess
 from keras_vit.models.search import Rules
 from keras_vit.models.writer import parts_of
 from keras_vit.text import Tokenizer, tokenizer
@@ -134,7 +134,23 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     numbers = {name: float(how[name]) for name in ("length_penalty", "temperature", "top_p")}
     rules = Rules(length, marks["end"], marks["pad"], top_k=how["top_k"], **numbers)
     draws = np.random.default_rng(seed).random((len(begun), length), "float32") if rules.temperature else None
-    return Plan(model, image, images, begun, draws, rules, beams, batch_size, tokens)
+    read = (lambda i: None) if images is None else (lambda i: preprocess(image, images[i]))
+    return Plan(model, image, images, read, begun, draws, rules, beams, batch_size, tokens)
+
+
+def one_by_one(plan):
+    """Yields the text of each image as soon as its batch is written; a warning at the end counts those that are cut.
+
+    Yields:
+        The image, its text and score, and `None`; or the image, `None` and why it cannot be read.
+    """
+    cut, rules = 0, plan.rules
+    for batch in batches(plan):
+        cut += int((~_ends(batch.ids, rules.end)).sum())
+        texts = dict(zip(batch.places, zip(texts_of(batch.ids, rules.end, plan.tokens), batch.scores.tolist())))
+        for place in sorted([*texts, *batch.errors]):
+            yield plan.images[place], texts.get(place), batch.errors.get(place)
+    tell_cut(cut, len(plan.begun), rules.length)
 
 
 def tell_cut(count, of, length):

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vit.checkpoints.files.own import OF_HEAD
 from keras_vit.explain.embedding import unit
-from keras_vit.explain.towers import own_words, projected, text_vectors, towers_of
+from keras_vit.explain.towers import own_words, projected, projection_of, text_vectors, towers_of
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill
@@ -20,6 +20,7 @@ from keras_vit.utils import checks
 
 PROMPTS = ("a photo of a {}.",)
 SLOT = "{}"
+AT_ONCE = 2**20  # probabilities that are computed in float64 at once
 RENAMED = {"head": "projection", "classes": "head"}  # names in the classifier
 
 
@@ -74,15 +75,46 @@ def zero_shot(
     >>> found.classes[found.probabilities[0].argmax()]
     'cat'
     """
-    from scipy.special import expit, softmax
-
     checks.positive(batch_size=batch_size)
     towers = towers_of(model)
     classes, vectors = class_vectors(towers, classes, tokens, prompts)
     seen = projected(towers.image, Embedder(towers.image, batch_size=batch_size)(images, bad_images))
-    logits = towers.scale * seen.astype("float64") @ vectors.T + (towers.bias or 0)
-    shares = softmax(logits, -1) if towers.bias is None else expit(logits)
-    return ZeroShot(shares.astype("float32"), classes, "softmax" if towers.bias is None else "sigmoid")
+    return ZeroShot(shares_of(towers, seen, vectors), classes, kind_of(towers))
+
+
+def one_by_one(model, images, classes, tokens=None, prompts=None, batch_size=32):
+    """Yields what `zero_shot` finds of each image as soon as its batch is computed; arguments and errors as there.
+
+    Yields:
+        The image, its probabilities, `(classes,)`, and `None`; or the image, `None` and why it cannot be read.
+    """
+    towers = towers_of(model)
+    classes, vectors = class_vectors(towers, classes, tokens, prompts)
+    embedder, project = Embedder(towers.image, batch_size=batch_size), projection_of(towers.image)
+    return embedder.answered(images, lambda seen: shares_of(towers, project(seen), vectors))
+
+
+def kind_of(towers):
+    """Returns the `kind` of a `ZeroShot` by `Towers`."""
+    return "softmax" if towers.bias is None else "sigmoid"
+
+
+def shares_of(towers, seen, vectors):
+    """Returns the probabilities of classes, float32, `(images, classes)`; on the way some rows at a time are larger.
+
+    Args:
+        towers: `Towers`.
+        seen: Embeddings of images, of length 1, `(images, width)`.
+        vectors: Those of classes, `(classes, width)`.
+    """
+    from scipy.special import expit, softmax
+
+    shares = np.empty((len(seen), len(vectors)), "float32")
+    rows, of_classes = max(AT_ONCE // len(vectors), 1), vectors.T.astype("float64")
+    for some in (slice(i, i + rows) for i in range(0, len(seen), rows)):
+        logits = towers.scale * (seen[some].astype("float64") @ of_classes) + (towers.bias or 0)
+        shares[some] = softmax(logits, -1) if towers.bias is None else expit(logits)
+    return shares
 
 
 def zero_shot_classifier(

@@ -98,8 +98,8 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
         top: As in `predict`.
         to: As in `predict`.
         texts: As in `predict`.
-        json: As in `predict`; written after the last image.
-        csv: As in `predict`; written after the last image.
+        json: As in `predict`; written after the last image, or at Ctrl-C with those before.
+        csv: As in `predict`; written so, too.
 
     Yields:
         The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
@@ -189,23 +189,7 @@ def _check_table(name, path, files, kind):
     """Raises ValueError or FileExistsError unless the answers of files can be written to a path, as JSON or CSV."""
     if kind.by_name:
         _check_different([file.name for file in files], "for one file of objects")
-    if path.suffix != f".{name}":
-        raise ValueError(f"`{name}` must end in .{name}. Received: {name}={str(path)!r}")
-    if _taken(name, path):
-        raise FileExistsError(f"{str(path)!r} exists. Choose another file.")
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"The folder of `{name}` must exist. Received: {name}={str(path)!r}")
-
-
-def _taken(name, path):
-    """Returns whether something is at a path, be it a link to nothing; raises ValueError if nothing can be there."""
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:  # such as too long a name
-        raise ValueError(f"`{name}` cannot be written: {error.strerror}. Received: {name}={str(path)!r}") from None
-    return True
+    tables.check({name: path})
 
 
 def _check_different(names, why):
@@ -229,9 +213,9 @@ def _place(task, kind, files, folder):
     place = lambda path: {folder / f"{path.stem}{ending}": save for ending, save in saves.items()}  # noqa: E731
     targets = [target for path in files for target in place(path)]
     _check_different([target.name for target in targets], "for files in one folder")
-    if _taken("to", folder) and not folder.is_dir():
+    if tables.taken("to", folder) and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
-    existing = [target for target in targets if _taken("to", target)]
+    existing = [target for target in targets if tables.taken("to", target)]
     held = [path for path in files if not {*place(path)}.isdisjoint(existing)]
     if existing:
         raise FileExistsError(

@@ -16,8 +16,12 @@ def write(tmp_path, rows, columns):
         for row in rows:
             add([row])
         assert not any(tmp_path.iterdir())  # nothing to be left by a kill
-    with open(paths["csv"], **tables.TEXT) as file:
-        return paths["json"].read_bytes(), [*csv.DictReader(file)]
+    return paths["json"].read_bytes(), rows_in(paths["csv"])
+
+
+def rows_in(path):
+    with open(path, **tables.TEXT) as file:
+        return [*csv.DictReader(file)]
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1], [], [{"nested": [{"a": None}], "deep": {}}]])
@@ -57,12 +61,48 @@ def test_both_are_written_or_neither(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
-def test_an_error_leaves_no_file(tmp_path):
-    def stopped():
-        with tables.written({"json": tmp_path / "a.json"}, ("name",)) as add:
-            add(ROWS)
-            raise KeyboardInterrupt
+def stopped(path, error, rows=ROWS):
+    with tables.written({"json": path, "csv": path.with_suffix(".csv")}, [*ROWS[0]]) as add:
+        for row in rows:
+            add([row])
+        raise error
 
-    with pytest.raises(KeyboardInterrupt):
-        stopped()
+
+def test_an_error_leaves_no_file(tmp_path):
+    with pytest.raises(ValueError, match="wrong"):
+        stopped(tmp_path / "a.json", ValueError("wrong"))
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_ctrl_c_leaves_what_was_done(count, tmp_path, capsys):
+    with pytest.raises(KeyboardInterrupt):
+        stopped(tmp_path / "a.json", KeyboardInterrupt(), ROWS[:count])
+    if not count:
+        assert not any(tmp_path.iterdir())
+        return
+    assert json.loads((tmp_path / "a.json").read_text()) == ROWS[:count]
+    assert len(rows_in(tmp_path / "a.csv")) == count
+    assert capsys.readouterr().err.count("has what was done until then") == 2
+
+
+def test_keypoints_have_a_column_for_each_number(tmp_path):
+    columns = ["image_id", "x", "y", "width", "height", *tables.of_points(["nose", "ear"])]
+    with tables.written({"csv": tmp_path / "a.csv"}, columns) as add:
+        add([{"image_id": "a", "bbox": [1, 2, 3, 4], "keypoints": [5, 6, 0.5, 7, 8, 0.25]}])
+    (row,) = rows_in(tmp_path / "a.csv")
+    assert row["keypoint nose x"] == "5" and row["keypoint ear score"] == "0.25" and row["height"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        ("a.txt", ValueError, "must end in .csv"),
+        ("there.csv", FileExistsError, "exists"),
+        ("no/a.csv", ValueError, "must exist"),
+    ],
+)
+def test_a_table_that_cannot_be_written_is_told_before(name, error, said, tmp_path):
+    (tmp_path / "there.csv").touch()
+    with pytest.raises(error, match=said):
+        tables.check({"csv": tmp_path / name})
