@@ -36,6 +36,7 @@ FORMATS = (
     google.FORMAT,
     video.OF_AUTHORS,  # before those of images, whose names they have
     timm.OF_DINO,
+    timm.OF_MOCO,
     timm.FORMAT,
     timm_naflex.FORMAT,
     timm_naflex.WITH_ATTENTION_POOLING,

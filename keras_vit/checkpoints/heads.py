@@ -5,7 +5,8 @@ import re
 from keras_vit.checkpoints import tables
 from keras_vit.models.kinds import GIVES, note
 
-OF_TEXTS = re.compile(r"(.*\.)?(visual_projection\.weight|head\.proj(\.weight)?)|(visual\.)?proj")  # CLIP's
+# The projection of an image tower into the space of texts: CLIP's, BLIP's, OpenCLIP's.
+OF_TEXTS = re.compile(r"(.*\.)?(visual_projection\.weight|vision_proj\.weight|head\.proj(\.weight)?)|(visual\.)?proj")
 # DINO's and iBOT's heads; OpenCLIP's projection of two layers is `head.mlp.fc1` and `fc2`.
 OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?(?!\.fc)|last_layer2?|last_norm2?)\.")
 
@@ -80,7 +81,8 @@ def kind_of(checkpoint, classes, options):
         return None
     if checkpoint.notes.get(GIVES) or KIND in checkpoint.notes:
         return checkpoint.notes.get(KIND)  # Keras's own file says it of a layer
-    if not any("classifier" in name for name in checkpoint.shapes) and any(map(OF_TEXTS.fullmatch, checkpoint.shapes)):
+    names = [name for name in checkpoint.shapes if not name.startswith("text")]
+    if not any("classifier" in name for name in names) and any(map(OF_TEXTS.fullmatch, names)):
         return "embeddings"
     config = checkpoint.config
     nested = config.get("pretrained_cfg") or {}

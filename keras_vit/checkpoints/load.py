@@ -8,7 +8,7 @@ import keras
 from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import build, check_overrides, full_size, model_arguments
-from keras_vit.checkpoints.describe import FUNCTION, NOTES, class_names, describe, of_stem, own_notes, without_weights
+from keras_vit.checkpoints.describe import NOTES, class_names, describe, own_notes, without_weights
 from keras_vit.checkpoints.dit import is_dit_file, read_dit
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
@@ -17,14 +17,14 @@ from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.heads import check_head, encoder_alone, kind_of, note_kind, of_other_heads
 from keras_vit.checkpoints.match import Options, fill, steps_for
 from keras_vit.checkpoints.own_models import changed, holds, load_own, own_file, read_own
-from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_preparation
+from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_differences, warn_of_preparation
 from keras_vit.checkpoints.text import check_part, read_text
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import check_plain, has_towers
 from keras_vit.models.captioner import MARKS, captioner, is_captioner
 from keras_vit.models.dit import is_dit
-from keras_vit.models.options import flat, written
+from keras_vit.models.options import flat
 from keras_vit.models.two_towers import two_towers
 from keras_vit.models.vilt import OF_WORDS
 from keras_vit.utils import checks
@@ -103,7 +103,7 @@ def load_weights(
             model.get_layer("words").metadata = of_words
     for remark in remarks:
         warn(remark)
-    _warn_of_differences(source, description.arguments, own, description.origins)
+    warn_of_differences(source, description.arguments, own, description.origins)
     warn_of_preparation(source, description.origins)
     return model
 
@@ -284,17 +284,3 @@ def _metadata(source, checkpoint, description, num_classes, options):
         keypoints = (description.arguments.get("maps") or {}).get("keypoints")
         about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *OF_HEAD)
     return about | own_notes(checkpoint, "name", "license", *OF_WORDS)
-
-
-def _warn_of_differences(source, stated, own, origins):
-    """Warns if a model computes another function than the source of its weights."""
-    theirs, ours = ({k: flat(a)[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (stated, own))
-    unclear = {"mean", "std"} if isinstance(origins.get("mean"), tables.Assumed) else set()
-    known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
-    known = [name for name in known if name not in unclear]
-    other = [f"{written(k, theirs[k])} (the model: {ours[k]!r})" for k in known if not tables.same(theirs[k], ours[k])]
-    if other:
-        warn(
-            f"The weights of {str(source)!r} fit, but belong to a model with {', '.join(other)}. "
-            "`from_checkpoint` builds that one."
-        )

@@ -1,6 +1,7 @@
 """What the reader of a checkpoint warns of."""
 
-from keras_vit.checkpoints.tables import Assumed, Otherwise
+from keras_vit.checkpoints.describe import FUNCTION, of_stem
+from keras_vit.checkpoints.tables import Assumed, Otherwise, same
 from keras_vit.models.options import flat, written
 from keras_vit.utils.warned import warn
 
@@ -26,3 +27,17 @@ def warn_of_preparation(source, origins):
     for why in origins.values():
         if isinstance(why, Otherwise):
             warn(f"{str(source)!r}: {why}", Assumption)
+
+
+def warn_of_differences(source, stated, own, origins):
+    """Warns if a model computes another function than the source of its weights."""
+    theirs, ours = ({k: flat(a)[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (stated, own))
+    unclear = {"mean", "std"} if isinstance(origins.get("mean"), Assumed) else set()
+    known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
+    known = [name for name in known if name not in unclear]
+    other = [f"{written(k, theirs[k])} (the model: {ours[k]!r})" for k in known if not same(theirs[k], ours[k])]
+    if other:
+        warn(
+            f"The weights of {str(source)!r} fit, but belong to a model with {', '.join(other)}. "
+            "`from_checkpoint` builds that one."
+        )

@@ -149,11 +149,15 @@ def torch_dense(ours, theirs):
 def renamed(shapes, aliases):
     """Replaces aliases in a file's names. Returns a dictionary from the table's names to the file's own.
 
+    A table of no registers is left out.
+
     Raises:
         ValueError: If two of the file's names become the same.
     """
     names = {}
     for name in shapes:
+        if name.endswith("register_tokens") and isinstance(shapes, dict) and 0 in shapes[name]:
+            continue
         short = name
         for pattern, replacement in aliases:
             short = re.sub(pattern, replacement, short)
@@ -166,6 +170,26 @@ def renamed(shapes, aliases):
         if last and set(inside) <= {f"{last}.weight", f"{last}.bias"} and len(shapes[names[f"{last}.weight"]]) == 2:
             names |= {name.replace(last, head): names.pop(name) for name in inside}
     return names
+
+
+def shared(names, one, each, count):
+    """Returns a file's names with one for each of several blocks in place of that of a tensor that all of them share.
+
+    Args:
+        names: Dictionary from the table's names to the file's own.
+        one: Name of the shared tensor.
+        each: Name of a block's, with `{i}`.
+        count: Number of blocks.
+
+    Raises:
+        ValueError: If blocks have one of their own too.
+    """
+    if one not in names:
+        return names
+    own = [each.format(i=i) for i in range(count)]
+    if set(own) & set(names):
+        raise ValueError(f"Blocks must have relative positions of their own, or share them. Received: both, with {one}")
+    return {name: place for name, place in names.items() if name != one} | dict.fromkeys(own, names[one])
 
 
 def classes_of(shapes, head="head"):

@@ -23,7 +23,7 @@ NO_SUCH_MODEL = [
         dict(tokens={"pre_norm": True}, num_classes=0, block={"qkv_bias": False}),
         {"huggingface": "no model with block={'qkv_bias': False}"},
     ),
-    (TURNED, {"huggingface": "must have register tokens"}),
+    (TURNED, {"huggingface": "must have layer scale"}),
     (dict(**TURNED, tokens={"registers": 2}), {"huggingface": "Received: .*layer_scale=None"}),
     (
         dict(rotary="dinov3"),

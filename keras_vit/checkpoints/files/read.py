@@ -14,7 +14,16 @@ import safetensors
 from keras_vit.checkpoints.files import pytorch
 from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.files.tensorflow_h5 import open_h5
-from keras_vit.checkpoints.files.wrapped import GENERATION, OPEN_CLIP, PAIR, of_open_clip, unwrap, unwrap_text, writes
+from keras_vit.checkpoints.files.wrapped import (
+    GENERATION,
+    OPEN_CLIP,
+    PAIR,
+    of_open_clip,
+    other_decoder,
+    unwrap,
+    unwrap_text,
+    writes,
+)
 from keras_vit.utils.files import regular
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
@@ -125,7 +134,8 @@ def open_checkpoint(path, part="image"):
                 names, found = unwrap_text(shapes)
             else:
                 names, prefix, others, found = unwrap(shapes)
-        written = writes(shapes, config)
+        written = writes(shapes)
+        found += [] if written or part == "text" else other_decoder(config)
         if part == "text" and not alone:
             config = config | _json(folder / OPEN_CLIP) | {GENERATION: _json(folder / GENERATION)}
         elif config.get("model_type") == PAIR and isinstance(config.get("encoder"), dict):

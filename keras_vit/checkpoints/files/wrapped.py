@@ -10,7 +10,7 @@ PAIR = "vision-encoder-decoder"  # transformers' `model_type` of an image tower 
 CROPS = {"shortest": "center", "squash": "squash"}  # OpenCLIP's names and timm's
 # The weight that shows where a model begins, after the names of models that its format knows.
 FIRST = re.compile(
-    r"(?P<prefix>(?:.+?\.)??)(?:(?:vit|deit|ijepa|beit|dinov2|dinov2_with_registers|vision_model|vivit|videomae)\.)?"
+    r"(?P<prefix>(?:.+?\.)??)(?:(?:vit|deit|ijepa|beit|data2vec_vision|dinov2|dinov2_with_registers|vision_model|vivit|videomae)\.)?"
     r"(?:(?:patch_embed|preprocessor\.patchifier|embeds)\.proj\.weight|conv_proj\.weight|ln_pre\.weight|"
     r"embeddings\.(?:patch_embeddings?\.(?:projection\.)?|patch_embed\.)weight)"
 )
@@ -29,6 +29,8 @@ WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT)  # models of which no tensor is left out
 # Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
 OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume
+# MoCo's two encoders, whose `head` is a projection for its loss.
+OF_MOCO, MOCO_HEAD = re.compile(r"(.*\.)?(base_encoder|momentum_encoder|encoder_q|encoder_k)\."), "moco_head."
 # What files have outside their ViT: text towers, Depth Anything's decoder, heads of self-supervision, counters.
 PASSED_OVER = re.compile(
     r"n_averaged|(text|neck|transformer|token_embedding|ln_final|(dino|ibot)_(head|loss)).*|(.*\.)?logit_(scale|bias)"
@@ -39,6 +41,11 @@ PASSED_OVER = re.compile(
 WRITTEN = re.compile(
     r"decoder\.transformer\.wte\.weight|decoder\.model\.decoder\.embed_tokens\.weight"
     r"|text_decoder\.bert\.embeddings\.word_embeddings\.weight"
+)
+# What attends to the image in their first block.
+ABOUT_IMAGES = re.compile(
+    r"decoder\.transformer\.h\.0\.crossattention\.|decoder\.model\.decoder\.layers\.0\.encoder_attn\."
+    r"|text_decoder\.bert\.encoder\.layer\.0\.crossattention\."
 )
 # The neck of models of depth: DPT's, Depth Anything's.
 NECK = re.compile(r"neck\.(reassemble_stage|convs|fusion_stage)\..*")
@@ -98,6 +105,8 @@ def unwrap(names):
     prefixes = sorted({match["prefix"] for match in map(FIRST.fullmatch, names) if match})
     prefix = preferred(prefixes) if prefixes else ""
     inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
+    if OF_MOCO.fullmatch(prefix):
+        inside = {re.sub("^head\\.", MOCO_HEAD, name): place for name, place in inside.items()}
     outside = {_short(name, prefix): name for name in names if not name.startswith(prefix)}
     beside = BESIDE if BETWEEN in outside else NECK
     kept = (short for short in outside if short.startswith("head.") or beside.fullmatch(short))
@@ -128,13 +137,21 @@ def unwrap_text(names, first=FIRST_OF_TEXT):
     return inside, [choice(prefixes, prefix)] if len(prefixes) > 1 else []
 
 
-def writes(names, config):
-    """Returns whether a file has a model that writes texts about images, by its tensors' names or `config.json`.
+def writes(names):
+    """Returns whether a file has a decoder of a known kind that writes texts about images, by its tensors' names.
 
     BLIP's model that answers questions has a text encoder too.
     """
     asked = any(name.startswith("text_encoder.") for name in names)
-    return config.get("model_type") == PAIR or (any(map(WRITTEN.fullmatch, names)) and not asked)
+    return any(map(WRITTEN.fullmatch, names)) and any(map(ABOUT_IMAGES.match, names)) and not asked
+
+
+def other_decoder(config):
+    """Returns a sentence in a list if settings say that a file without a known decoder has one."""
+    if config.get("model_type") != PAIR:
+        return []
+    kind = (config.get("decoder") or {}).get("model_type")
+    return [f"Its decoder, {kind!r}, is none that can be loaded: the image tower alone is."]
 
 
 def _short(name, prefix):

@@ -27,6 +27,8 @@ from keras_vit.checkpoints.tables import (
 from keras_vit.models.options import merged
 
 BLOCK = "encoder.layer.{i}"
+PROJECTION = "visual_projection"  # into the space of texts, in a model of two towers
+TEXT = r"text_model\..*|text_projection\..*|logit_(scale|bias)"  # of the other tower
 QKV = tuple(f"{BLOCK}.attention.attention.{part}" for part in ("query", "key", "value"))
 
 
@@ -54,6 +56,7 @@ ROWS = (
     *torch_dense("pre_logits", "pooler.dense"),
     *torch_dense("head", "{head}"),
     Row(("head/kernel", "head/bias"), "{head}.weight", UNBIASED),
+    Row(("head/kernel", "head/bias"), f"{PROJECTION}.weight", UNBIASED),
     *torch_dense("head_distilled", "distillation_classifier"),
 )
 
@@ -64,7 +67,7 @@ IN_MEMORY = (
     (r"\.attention\.o_proj\.", ".attention.output.dense."),
 )
 ALIASES = (
-    (r"^(vit|deit|ijepa)\.", ""),
+    (r"^(vit|deit|ijepa|vision_model)\.", ""),
     (r"^decoder\.decoder_encoder\.layer\.", "decoder.decoder_layers."),  # version 5 writes a masked autoencoder's so
     *IN_MEMORY,
     (r"\.mlp\.fc1\.", ".intermediate.dense."),
@@ -90,7 +93,8 @@ def canonical(shapes):
 def architecture(shapes, checkpoint, kind=None):
     width, channels, *patch_size = need(shapes, "embeddings.patch_embeddings.projection.weight", 4)
     block = BLOCK.format(i=0)
-    stated, origins = transformers_config.read_model(checkpoint.config, width, DEFAULTS)
+    tower = transformers_config.part_of(checkpoint.config, "vision")
+    stated, origins = transformers_config.read_model(tower, width, DEFAULTS)
     distillation, class_token = "embeddings.distillation_token" in shapes, "embeddings.cls_token" in shapes
     of_mae = any(name.startswith("decoder.") for name in shapes)
     of_imagenet = of_mae or checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
@@ -100,7 +104,8 @@ def architecture(shapes, checkpoint, kind=None):
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
     if kind == "ViT" and not checkpoint.processor:
         prepared["mean"] = Assumed("ViT's; DINO's and others' have ImageNet's, in preprocessor_config.json")
-    head = next((n for n in ("classifier", "cls_classifier") if f"{n}.weight" in shapes), None)
+    head = next((n for n in ("classifier", "cls_classifier", PROJECTION) if f"{n}.weight" in shapes), None)
+    pooler = shapes.get("pooler.dense.weight", ()) if head == PROJECTION else ()  # which comes before it
     one_head = distillation and head == "classifier"
     arguments = {
         "patch_size": tuple(patch_size),
@@ -116,6 +121,7 @@ def architecture(shapes, checkpoint, kind=None):
             "registers": int(one_head),
         },
         "pooling": "token" if class_token else "gap",
+        **({"representation_size": pooler[0]} if pooler else {}),
         "num_classes": classes_of(shapes, head),
     }
     return merged(arguments, stated, statistics), evaluation, origins | prepared
@@ -147,8 +153,8 @@ FORMAT = Format(
     architecture=architecture,
     express=express,
     placeholders=lambda arguments: {"head": "cls_classifier" if arguments["tokens"]["distilled"] else "classifier"},
-    ignored=r"embeddings\.mask_token|pooler\..*|decoder\..*",
-    head_names=r"(cls_|distillation_)?classifier\..*",
+    ignored=rf"embeddings\.mask_token|pooler\..*|decoder\..*|{TEXT}",
+    head_names=rf"((cls_|distillation_)?classifier|{PROJECTION})\..*",
     resample="bicubic",
     resample_patches="bilinear",
 )

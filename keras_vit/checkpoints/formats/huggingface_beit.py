@@ -14,11 +14,14 @@ from keras_vit.checkpoints.tables import (
     joined,
     need,
     renamed,
+    shared,
     square_of,
     torch_norm,
 )
 from keras_vit.models.options import merged
 
+KINDS = ("beit", "data2vec-vision")
+SHARED = "encoder.relative_position_bias.relative_position_bias_table"
 TABLE = f"{BLOCK}.attention.attention.relative_position_bias.relative_position_bias_table"
 ROWS = (
     *(row for row in OF_VIT if row.ours[:5] != "norm/"),
@@ -30,37 +33,45 @@ ROWS = (
 )
 
 
+BLOCKS = re.compile(r"encoder\.layer\.(\d+)\.")
+
+
 def detect(names):
     return any(name.endswith("encoder.layer.0.lambda_1") for name in names)
 
 
 def canonical(shapes):
-    return renamed(shapes, ((r"^beit\.", ""), *ALIASES))
+    names = renamed(shapes, ((r"^(beit|data2vec_vision)\.", ""), *ALIASES))
+    return shared(names, SHARED, TABLE, blocks(names, BLOCKS) if SHARED in names else 0)
 
 
 def architecture(shapes, checkpoint):
     width, channels, *patch_size = need(shapes, EMBEDDINGS[0].theirs, 4)
-    stated, origins = transformers_config.read_model(checkpoint.config, width, {None: DEFAULTS[None], "beit": STATED})
+    defaults = {None: DEFAULTS[None], **dict.fromkeys(KINDS, STATED)}
+    stated, origins = transformers_config.read_model(checkpoint.config, width, defaults)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "BEiT")
-    distances, heads = need(shapes, TABLE.format(i=0), 2)
+    relative, absolute = TABLE.format(i=0) in shapes, "embeddings.position_embeddings" in shapes
+    if relative and absolute:
+        raise ValueError("BEiT must have relative or absolute positions. Received: both")
+    distances, heads = need(shapes, TABLE.format(i=0), 2) if relative else (0, None)
     grid = square_of(distances - 3)
     of_mean = "pooler.layernorm.weight" in shapes
     arguments = {
         "patch_size": tuple(patch_size),
         "channels": channels,
         "width": width,
-        "depth": blocks(shapes, re.compile(r"encoder\.layer\.(\d+)\.")),
+        "depth": blocks(shapes, BLOCKS),
         "mlp_dim": need(shapes, f"{BLOCK.format(i=0)}.intermediate.dense.weight", 2)[0],
         "block": {"qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes, "key_bias": False, "layer_scale": 0.1},
         "tokens": {"class_token": True},
-        "position": "relative",
+        "position": "relative" if relative else "learned" if absolute else None,
         "pooling": "gap" if of_mean else "token",
-        "final_norm": "after" if of_mean else "before",
+        "final_norm": "after" if of_mean else "before" if "layernorm.weight" in shapes else None,
         "num_classes": classes_of(shapes, "classifier"),
         **({"image_size": tuple(side * step for side, step in zip(grid, patch_size))} if grid else {}),
     }
-    arguments = merged(arguments, stated, statistics, {"num_heads": heads})
-    return arguments, evaluation, origins | prepared | {"num_heads": "the relative positions"}
+    arguments = merged(arguments, stated, statistics, {"num_heads": heads} if relative else {})
+    return arguments, evaluation, origins | prepared | ({"num_heads": "the relative positions"} if relative else {})
 
 
 FORMAT = Format(

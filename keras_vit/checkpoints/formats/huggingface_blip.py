@@ -11,8 +11,10 @@ from keras_vit.checkpoints.tables import (
     LINEAR,
     SAME,
     Format,
+    Otherwise,
     Row,
     blocks,
+    classes_of,
     need,
     renamed,
     torch_dense,
@@ -33,7 +35,10 @@ IMAGE = (
     *torch_dense("block_{i}/mlp/fc1", f"{LAYER}.mlp.fc1"),
     *torch_dense("block_{i}/mlp/fc2", f"{LAYER}.mlp.fc2"),
     *torch_norm("norm", "post_layernorm"),
+    *torch_dense("head", "vision_proj"),
 )
+PROJECTION = "vision_proj"  # into the space of texts, of the model for retrieval
+TWICE = Otherwise("its `visual_projection` is left out, since transformers' BLIP normalizes twice before it.")
 BLIP = {"hidden_act": "gelu", "layer_norm_eps": 1e-5, "num_attention_heads": 12, "image_size": 384}
 KINDS = {"blip": BLIP, "blip_vision_model": BLIP, None: BLIP | {"num_attention_heads": None}}
 BLOCK = "encoder.layer.{i}"
@@ -90,8 +95,9 @@ def architecture(shapes, checkpoint):
         "depth": blocks(shapes, re.compile(r"encoder\.layers\.(\d+)\.")),
         "mlp_dim": need(shapes, f"{LAYER.format(i=0)}.mlp.fc2.weight", 2)[1],
         "tokens": {"class_token": True, "class_position": True},
-        "num_classes": 0,
+        "num_classes": classes_of(shapes, PROJECTION),
     }
+    prepared = prepared | ({"projection": TWICE} if "visual_projection.weight" in shapes else {})
     return merged(arguments, stated, statistics), evaluation, origins | prepared
 
 
@@ -141,9 +147,9 @@ FORMAT = Format(
     architecture=architecture,
     express=None,
     placeholders=lambda arguments: {},
-    ignored=r"(text_(model|encoder|decoder|projection|proj)|visual_projection|vision_proj|itm_head)\..*|logit_scale"
+    ignored=r"(text_(model|encoder|decoder|projection|proj)|visual_projection|itm_head)\..*|logit_scale"
     r"|(.*\.)?position_ids",
-    head_names=r"(?!)",
+    head_names=rf"{PROJECTION}\..*",
     resample="bicubic",
     resample_patches="bilinear",
     suits=lambda arguments: False,

@@ -5,7 +5,15 @@ import re
 import numpy as np
 
 from keras_vit.checkpoints.formats import transformers_config
-from keras_vit.checkpoints.formats.huggingface import ATTENTION, BLOCK, EMBEDDINGS, IN_MEMORY, QKV
+from keras_vit.checkpoints.formats.huggingface import (
+    ATTENTION,
+    BLOCK,
+    EMBEDDINGS,
+    IN_MEMORY,
+    PROJECTION,
+    QKV,
+    TEXT,
+)
 from keras_vit.checkpoints.formats.transformers_config import CONFIG, PROCESSOR
 from keras_vit.checkpoints.tables import (
     LINEAR,
@@ -41,9 +49,10 @@ ROWS = (
     *torch_norm("norm", "layernorm"),
     *torch_dense("head", "classifier"),
     Row(("head/kernel", "head/bias"), "classifier.weight", UNBIASED),
+    Row(("head/kernel", "head/bias"), f"{PROJECTION}.weight", UNBIASED),
 )
 ALIASES = (
-    (r"^(dinov2|dinov2_with_registers)\.", ""),
+    (r"^(dinov2|dinov2_with_registers|vision_model)\.", ""),
     *IN_MEMORY,
     (r"\.mlp\.down_proj\.", ".mlp.weights_out."),
 )
@@ -73,6 +82,7 @@ def architecture(shapes, checkpoint, kind="DINOv2"):
     block = BLOCK.format(i=0)
     config = checkpoint.config
     config = config.get("backbone_config", config) if config.get("model_type") == "depth_anything" else config
+    config = transformers_config.part_of(config, "vision")
     stated, origins = transformers_config.read_model(config, width, DEFAULTS)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
     gated = f"{block}.mlp.fc1.weight" not in shapes
@@ -88,7 +98,7 @@ def architecture(shapes, checkpoint, kind="DINOv2"):
         "block": {"swiglu": gated, "qkv_bias": f"{QKV[0].format(i=0)}.bias" in shapes, "layer_scale": 1.0},
         "tokens": {"class_token": True, "registers": registers},
         "pooling": "token+gap" if classes else "token",
-        "num_classes": classes,
+        "num_classes": classes or classes_of(shapes, PROJECTION),
     }
     return merged(arguments, stated, statistics), evaluation, origins | prepared
 
@@ -145,8 +155,8 @@ FORMAT = Format(
     architecture=architecture,
     express=express,
     placeholders=lambda arguments: MLP_NAMES[bool(arguments["block"]["swiglu"])],
-    ignored=r"embeddings\.mask_token|neck\..*|head\..*",  # Depth Anything's
-    head_names=r"classifier\..*",
+    ignored=rf"embeddings\.mask_token|neck\..*|head\..*|{TEXT}",  # Depth Anything's
+    head_names=rf"(classifier|{PROJECTION})\..*",
     resample="bicubic",
     resample_patches="bilinear",
     suits=lambda arguments: arguments["block"]["layer_scale"] is not None,

@@ -56,7 +56,8 @@ COMMON = {"hidden_act": "gelu", "layer_norm_eps": 1e-5}
 
 
 def detect(names):
-    return {"embeddings.patch_embeddings.weight", "embeddings.register_tokens"} <= set(names)
+    scaled = any(name.endswith("layer.0.layer_scale1.lambda1") for name in names)
+    return scaled and any(name.endswith("embeddings.patch_embeddings.weight") for name in names)
 
 
 def detect_gated(names):
@@ -80,6 +81,7 @@ def architecture(shapes, checkpoint):
     defaults["dinov3_vit"] = COMMON | {"num_attention_heads": 6}
     stated, origins = transformers_config.read_model(config, width, defaults)
     biased = f"{query}.bias" in shapes or f"{value}.bias" in shapes
+    registers = need(shapes, "embeddings.register_tokens", 3)[1] if "embeddings.register_tokens" in shapes else 0
     base = float(config.get("rope_theta", ROTARY["dinov3"]["base"]))
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "DINOv3")
     if not checkpoint.processor:
@@ -96,7 +98,7 @@ def architecture(shapes, checkpoint):
             "key_bias": f"{key}.bias" in shapes or not biased,
             "layer_scale": 1.0,
         },
-        "tokens": {"class_token": True, "registers": need(shapes, "embeddings.register_tokens", 3)[1]},
+        "tokens": {"class_token": True, "registers": registers},
         "position": None,
         "rotary": "dinov3" if base == ROTARY["dinov3"]["base"] else {**ROTARY["dinov3"], "base": base},
         "pooling": "token",
@@ -108,12 +110,10 @@ def architecture(shapes, checkpoint):
 def express(arguments, arrays):
     """Returns the arrays under the names of `save_pretrained`, and the two JSON files for the directory."""
     registers, block = arguments["tokens"]["registers"], arguments["block"]
-    if not registers or block["layer_scale"] is None:
-        raise ValueError(
-            "Hugging Face's DINOv3 must have register tokens and layer scale. "
-            f"Received: registers={registers}, layer_scale={block['layer_scale']}"
-        )
+    if block["layer_scale"] is None:
+        raise ValueError("Hugging Face's DINOv3 must have layer scale. Received: layer_scale=None")
     arrays |= {"embeddings.mask_token": np.zeros((1, 1, arguments["width"]), "float32")}
+    arrays.setdefault("embeddings.register_tokens", np.zeros((1, 0, arguments["width"]), "float32"))
     config = transformers_config.write_model("DINOv3ViTModel", "dinov3_vit", arguments)
     config |= {
         "hidden_act": "silu" if block["swiglu"] else config["hidden_act"],

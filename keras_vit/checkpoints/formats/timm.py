@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from keras_vit.checkpoints.formats import timm_config
-from keras_vit.checkpoints.formats.timm_architecture import BLOCK, DISTANCES, MIXED, architecture, of_dino
+from keras_vit.checkpoints.formats.timm_architecture import BLOCK, DISTANCES, MIXED, architecture, of_dino, of_moco
 from keras_vit.checkpoints.tables import (
     CONV,
     FLAT_TO_HEADS,
@@ -18,10 +18,12 @@ from keras_vit.checkpoints.tables import (
     Form,
     Format,
     Row,
+    blocks,
     joined,
     need,
     parted,
     renamed,
+    shared,
     torch_dense,
     torch_norm,
 )
@@ -43,6 +45,8 @@ NORMS = {
     "block_{i}/mlp/norm": f"{BLOCK}.mlp.norm",
     "norm": "{norm}",
 }
+SHARED = "rel_pos_bias.relative_position_bias_table"  # of all blocks, in files of BEiT's training
+BLOCKS = re.compile(r"blocks\.(\d+)\.")
 RMS = re.compile(r"((?:^|[._])norm[12]?(?:_pre)?)\.weight$")  # in files without biases: norms by the root mean square
 
 ROWS = (
@@ -114,6 +118,7 @@ ALIASES = (
 
 IGNORED = (  # parts of training, and what only repeats the architecture
     "mask_token",
+    r"(lm_head|cls_pt_layers|moco_head)\..*",
     r"decoder_.*",
     r"rope_embed\.periods",
     r"local_cls_norm\..*",
@@ -133,6 +138,11 @@ def detect_dino(names):
     return detect(names) and "pos_embed" in names and (of_dinov2 or any(n.startswith("head.last_layer") for n in names))
 
 
+def detect_moco(names):
+    """Returns whether a file is of MoCo v3's training, whose mean is ImageNet's."""
+    return detect(names) and any(name.startswith("moco_head.") for name in names)
+
+
 def canonical(shapes):
     names = renamed(shapes, ALIASES)
     masked = {name for name in names if f"{name}_mask" in names}  # DINOv3's biases, whose part of the key is masked
@@ -141,6 +151,7 @@ def canonical(shapes):
         names = {name.replace(".mlp.fc1.", ".mlp.fc1_g."): place for name, place in names.items()}
     if "blocks.0.norm1.weight" in names and "blocks.0.norm1.bias" not in names:
         names = {RMS.sub(r"\1.rms", name): place for name, place in names.items()}
+    names = shared(names, SHARED, f"{BLOCK}.{DISTANCES}", blocks(names, BLOCKS) if SHARED in names else 0)
     if MIXED in names:
         place = names.pop(MIXED)
         _, depth, _, _ = need(shapes, place, 4)  # of both axes, blocks, heads, pairs
@@ -175,4 +186,7 @@ OF_DINO = FORMAT._replace(
     architecture=of_dino,
     resample="bicubic-offset",
     suits=lambda arguments: False,
+)
+OF_MOCO = FORMAT._replace(
+    name="timm-moco", detect=detect_moco, architecture=of_moco, suits=lambda arguments: False
 )

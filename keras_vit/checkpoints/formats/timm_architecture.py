@@ -154,6 +154,15 @@ def of_dino(shapes, checkpoint):
     return arguments | IMAGENET, evaluation | {"crop_pct": 224 / 256}, origins | about
 
 
+def of_moco(shapes, checkpoint):
+    """As `architecture`, for files of MoCo v3's training."""
+    arguments, evaluation, origins = of_dino(shapes, checkpoint)
+    if origins["mean"] == "config.json":
+        return arguments, evaluation, origins
+    about = dict.fromkeys(("mean", "evaluation"), "the rule of MoCo's authors")
+    return arguments, evaluation | {"interpolation": "bilinear"}, origins | about
+
+
 def _of_dinov3_authors(shapes, width, checkpoint):
     """Returns the arguments that the periods of rotary positions show: there is one for four channels of a head."""
     periods = checkpoint.array(PERIODS)

@@ -159,6 +159,10 @@ def test_a_prefix_in_every_format_gives_the_same_model(tmp_path):
 
 def test_who_writes_about_images():
     table = "text_decoder.bert.embeddings.word_embeddings.weight"
-    assert wrapped.writes([table], {}) and not wrapped.writes([table, "text_encoder.x"], {})
-    assert wrapped.writes(["decoder.transformer.wte.weight"], {}) and not wrapped.writes(["transformer.wte.weight"], {})
-    assert wrapped.writes([], {"model_type": wrapped.PAIR}) and not wrapped.writes([], {"model_type": "vit"})
+    attends = "text_decoder.bert.encoder.layer.0.crossattention.self.key.weight"
+    assert wrapped.writes([table, attends]) and not wrapped.writes([table, attends, "text_encoder.x"])
+    of_gpt2 = ["decoder.transformer.wte.weight", "decoder.transformer.h.0.crossattention.c_attn.weight"]
+    assert wrapped.writes(of_gpt2) and not wrapped.writes(of_gpt2[:1])
+    pair = {"model_type": wrapped.PAIR, "decoder": {"model_type": "bert"}}
+    assert "'bert', is none that can be loaded" in wrapped.other_decoder(pair)[0]
+    assert wrapped.other_decoder({"model_type": "vit"}) == []

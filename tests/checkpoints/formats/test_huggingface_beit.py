@@ -52,6 +52,6 @@ def test_another_size_is_bilinear(tmp_path):
 
 
 def test_another_model_type_is_refused(tmp_path):
-    _, path = written(tmp_path, {"model_type": "data2vec-vision"})
-    with pytest.raises(ValueError, match="`model_type` must be one of beit. Received: 'data2vec-vision'"):
+    _, path = written(tmp_path, {"model_type": "beit3"})
+    with pytest.raises(ValueError, match="`model_type` must be one of beit, data2vec-vision. Received: 'beit3'"):
         from_checkpoint(path)
