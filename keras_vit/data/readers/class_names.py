@@ -3,6 +3,7 @@
 import re
 
 from keras_vit.utils.names import composed
+from keras_vit.utils.warned import warn
 
 QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 LISTED = re.compile(rf"\[\s*(?:{QUOTED}\s*(?:,\s*{QUOTED}\s*)*,?\s*)?\]", re.DOTALL)  # Python's, of texts
@@ -30,6 +31,21 @@ def name_of(value, column, known=()):
     if name in NOTHING and name not in known:
         raise ValueError(f"{column!r} must be the name of a class, not of a missing value. Received: {name!r}")
     return name
+
+
+def tell_nothing(words, columns=()):
+    """Warns of words that are read as they are and may have been meant for a missing value.
+
+    Args:
+        words: These words, each as often as it is there.
+        columns: Names of the columns of a table.
+    """
+    if words:
+        where = f"{' and '.join(map(repr, columns))} has " if columns else "there are "
+        warn(
+            f"{where}{', '.join(map(repr, dict.fromkeys(words)))}, which programs also write for a missing value: read "
+            "as words. Leave these rows out if nothing was meant."
+        )
 
 
 def is_utf8(name):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_vit.data.readers.class_names import in_order, name_of
+from keras_vit.data.readers.class_names import NOTHING, in_order, name_of
 from keras_vit.data.readers.table_labels import Flags, Names, several_labels
 from keras_vit.utils import checks
 
@@ -42,8 +42,8 @@ def several(value, maker):
     return tuple(maker.parse([cells])) if named else list(value) if isinstance(value, tuple) else value
 
 
-def one(value):
-    """Returns a label of one example: a name, or numbers.
+def one(value, answer=False):
+    """Returns a label of one example: a name, or numbers; of an `answer` to a text any word is one.
 
     Raises:
         ValueError: For several names.
@@ -53,7 +53,7 @@ def one(value):
         if len(names) > 1:
             raise ValueError(f"it must have one label. Received: {names!s:.60}")
         (value,) = names
-    return name_of(value, "label") if isinstance(value, str) else value
+    return name_of(value, "label", NOTHING if answer else ()) if isinstance(value, str) else value
 
 
 def _plain(cell):

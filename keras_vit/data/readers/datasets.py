@@ -174,7 +174,7 @@ def _value(name, value, makers):
         value = np.asarray(value)
         value = value.item() if value.size == 1 and name != "bounding_boxes" else value
     value = value.decode() if isinstance(value, bytes) else value
-    return dataset_labels.one(value) if name == "labels" else value
+    return dataset_labels.one(value, makers["texts"] is not None) if name == "labels" else value
 
 
 def _bytes(value):

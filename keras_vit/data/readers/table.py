@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.data.readers import table_file
-from keras_vit.data.readers.class_names import in_order, name_of
+from keras_vit.data.readers.class_names import NOTHING, in_order, name_of, tell_nothing
 from keras_vit.data.readers.table_labels import SEPARATOR, composite, recurring, several_labels
 from keras_vit.data.readers.texts import Texts
 from keras_vit.utils import checks
@@ -203,7 +203,8 @@ class Labels:
         (cell,) = cells
         if cell is None:
             raise ValueError(f"{self.columns[0]!r} is empty")
-        return cell if isinstance(cell, str) and cell in self.codes else name_of(cell, self.columns[0])
+        known = NOTHING if self.whole else ()
+        return cell if isinstance(cell, str) and cell in self.codes else name_of(cell, self.columns[0], known)
 
     def add(self, name, inside=True):
         code = self.codes.setdefault(name, len(self.codes))  # a class of images elsewhere is one too
@@ -219,6 +220,7 @@ class Labels:
                 f"{self.columns[0]!r} must have one label for each image. Several, as in {found[0]!r}, are for "
                 f"Classify(multilabel=True). Received: {found[0]!r} along with {' and '.join(map(repr, found[1]))}"
             )
+        tell_nothing([name for name in self.codes if name in NOTHING], self.columns)
         places = {name: place for place, name in enumerate(self.names())}
         return np.array([places[name] for name in self.codes], "int32")[np.frombuffer(self.rows, "int32")]
 

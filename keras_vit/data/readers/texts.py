@@ -8,8 +8,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from keras_vit.data.readers.class_names import LISTED, NOTHING
+from keras_vit.data.readers.class_names import LISTED, NOTHING, tell_nothing
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
+
+EMPTY = "[]"  # a list without a text, as programs print it
 
 
 class Texts:
@@ -23,31 +26,32 @@ class Texts:
         given = (said or {}).get("texts")
         self.separator = given.get("separator") if isinstance(given, dict) else None
         self.rows = []
+        self.printed = []  # whether each text of any row, also of another split, is a list that a program printed
 
     def parse(self, cells):
+        """Returns the texts of a row, as they are; what is a list for each row is made of them at the end."""
         texts = flat(cells)
         texts = flat(part for text in texts for part in text.split(self.separator)) if self.separator else texts
-        if not texts:
+        if not any(text != EMPTY for text in texts):
             raise ValueError(
                 f"{' and '.join(map(repr, self.columns))} {'are' if len(self.columns) > 1 else 'is'} empty"
             )
         return texts
 
     def add(self, texts, inside=True):
+        self.printed.append(any(map(LISTED.fullmatch, texts)))
         if inside:
             self.rows.append(texts)
 
     def made(self):
-        return together(self.rows)
+        return together(told(self.rows, self.printed, self.columns))
 
 
 def flat(values):
     """Returns the texts of one image as a tuple, without blanks around them and without empty ones.
 
-    A list that a program printed into a text, such as `["a cat", "two"]`, is a list.
-
     Raises:
-        ValueError: For what is no text, or what programs write for a value that is missing.
+        ValueError: For what is no text.
     """
     found = []
     for value in values:
@@ -58,13 +62,41 @@ def flat(values):
             found += flat([value.decode()])
         elif value is not None and not isinstance(value, str):
             raise ValueError(f"a text must be a string. Received: {checks.shown(value):.60}")
-        elif value in NOTHING:
-            raise ValueError(f"a text must not be that of a missing value. Received: {value!r}")
-        elif value and LISTED.fullmatch(value):
-            found += flat(_parsed(value))
         elif value:
             found.append(value)
     return tuple(found)
+
+
+def told(rows, printed, columns=()):
+    """Returns the texts of all rows; if every row has a list that a program printed, `["a", "b"]`, the list's texts.
+
+    Where only some rows have one, it is a text like any other, of which a warning says so; as it does of words that
+    programs write for a missing value.
+
+    Args:
+        rows: List of tuples of texts.
+        printed: Whether each row, also of another split, has such a list.
+        columns: Names of the columns of a table.
+
+    Raises:
+        ValueError: If a list is empty.
+    """
+    where = f" of {' and '.join(map(repr, columns))}" if columns else ""
+    if printed and all(printed):
+        rows = [tuple(part for text in texts for part in _parts(text)) for texts in rows]
+        if not all(rows):
+            raise ValueError(f"Each image must have a text. Received: an empty list{where}")
+    elif any(printed):
+        warn(
+            f"{sum(printed):,} of {len(printed):,} texts{where} look like lists, and are read as they are: only where "
+            "every row has one, lists are meant."
+        )
+    tell_nothing([text for texts in rows for text in texts if text in NOTHING], columns)
+    return rows
+
+
+def _parts(text):
+    return flat(_parsed(text)) if LISTED.fullmatch(text) else (text,)
 
 
 def _parsed(text):
@@ -125,4 +157,4 @@ def of_array(values, images, _=()):
             raise ValueError(f"Texts of image {number}: {error}") from None
         if not rows[-1]:
             raise ValueError(f"Each image must have a text. Received: {checks.shown(value):.60} of image {number}")
-    return together(rows)
+    return together(told(rows, [any(map(LISTED.fullmatch, texts)) for texts in rows]))

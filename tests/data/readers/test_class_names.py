@@ -1,6 +1,8 @@
 import pytest
 
 from keras_vit.data.readers.class_names import in_order, name_of
+from keras_vit.data.readers.dataset_labels import one
+from keras_vit.data.readers.table import Labels
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,17 @@ def test_what_is_no_name(value):
 
 def test_whole_numbers_are_sorted_by_value():
     assert in_order(["10", "9", "-1"]) == ["-1", "9", "10"] and in_order(["10", "9", "a"]) == ["10", "9", "a"]
+
+
+def test_an_answer_may_be_a_word_for_a_missing_value():
+    """Of a class of images it is refused, and of several labels unless it is among the names of all."""
+    answers, labels = (Labels(("answer",), said) for said in ({"texts": ("question",)}, {}))
+    for word in ("two", "None"):
+        answers.add(answers.parse([word]))
+    with pytest.warns(UserWarning, match="'answer' has 'None', which programs also write for a missing value"):
+        assert answers.made().tolist() == [1, 0] and answers.names() == ("None", "two")
+    with pytest.raises(ValueError, match="not of a missing value. Received: 'None'"):
+        labels.parse(["None"])
+    assert one("null", answer=True) == "null"
+    with pytest.raises(ValueError, match="not of a missing value"):
+        one("null")

@@ -31,8 +31,7 @@ def test_ids_stay_ids():
         (["a", []], r"Each image must have a text. Received: \[\] of image 1"),
         (["a", 7], "Texts of image 1: a text must be a string. Received: 7"),
         (["a", ["b", float("nan")]], "Texts of image 1: a text must be a string. Received: nan"),
-        (["a", "nan"], "Texts of image 1: a text must not be that of a missing value. Received: 'nan'"),
-        (np.array(["a", None]).astype(str), "Texts of image 1: a text must not be .* Received: 'None'"),
+        (["['a']", "[ ]"], "Each image must have a text. Received: an empty list"),
         ({"a", "b"}, "Texts must be a list of strings, .* for 2 images. Received: {"),
         ({"a": 1, "b": 2}, "Texts must be a list of strings, .* for 2 images. Received: {'a': 1"),
         (np.array([[1, -2], [3, 0]]), r"Ids of words must be .* \(2, length\). Received: shape=\(2, 2\), from -2"),
@@ -60,9 +59,33 @@ def test_cells_that_are_lists_in_a_text():
 
 
 @pytest.mark.parametrize("cell", ['["a \\ud83d\\ude97", "b, c"]', "['a 🚗', 'b, c']", ["['a 🚗']", None, "b, c"]])
-def test_a_list_that_was_printed_is_a_list(cell):
-    assert texts.Texts(("caption",)).parse([cell]) == ("a 🚗", "b, c")
+def test_lists_that_were_printed_are_lists_where_every_row_has_one(cell):
+    rows = texts.Texts(("caption",))
+    for each in (cell, "['one']"):
+        rows.add(rows.parse([each]))
+    assert [*rows.made()] == [("a 🚗", "b, c"), ("one",)]
+    assert [*texts.of_array(["['a', 'b']", '["c"]'], IMAGES)] == [("a", "b"), ("c",)]
     assert texts.flat(["[laughs] a man", "[red]"]) == ("[laughs] a man", "[red]")
+    with pytest.raises(ValueError, match="'caption' is empty"):
+        rows.parse(["[]"])
+
+
+def test_a_line_may_look_like_a_list():
+    rows = texts.Texts(("line",))
+    for cell in ("['a']", "total[0]", "[3]"):
+        rows.add(rows.parse([cell]))
+    with pytest.warns(UserWarning, match="1 of 3 texts of 'line' look like lists, and are read as they are"):
+        assert [*rows.made()] == [("['a']",), ("total[0]",), ("[3]",)]
+
+
+@pytest.mark.parametrize("word", ["None", "null", "NaN", "nan"])
+def test_words_for_a_missing_value_are_words(word):
+    rows = texts.Texts(("text",))
+    rows.add(rows.parse([word]))
+    with pytest.warns(UserWarning, match=f"'text' has '{word}', which programs also write for a missing value"):
+        assert [*rows.made()] == [(word,)]
+    with pytest.warns(UserWarning, match=f"there are '{word}', which programs also write"):
+        assert [*texts.of_array(["a", word], IMAGES)] == [("a",), (word,)]
 
 
 def test_rows_of_one_file_become_one_image_with_all_its_texts():
