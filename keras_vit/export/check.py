@@ -19,6 +19,7 @@ from keras_vit.utils.warned import warn
 
 LARGEST = {None: 1e-3, "float16": 1e-2}  # largest difference of logits allowed, as a share of their range
 COPIED = 0.1  # of a copy in the model's own precision, whose LoRA is merged, as a share of the range
+FINE = 1e-3  # of a number's size: the least range that is expected of it
 MEAN = 0.3  # for all formats: mean difference allowed, as a share of the mean deviation of an image's logits
 
 
@@ -37,6 +38,7 @@ class Report:
     images: int  # number of images compared
     ms: dict[str, float]  # by the number of threads; "all" for a runtime's own choice
     same: str = "top-1 class"  # or "pixel values", after rounding, of a model that returns images
+    own_diff: float | None = None  # of numbers, the largest difference of one, as a share of its own range
     given: str = "images"  # what the model takes: "texts" or "images and texts" too; what is said of `images` holds
     accuracy: dict[str, float] | None = None  # of the file and of the model, if classes or a score were passed
     score: str = "top-1"  # what `accuracy` is, such as "mean_iou"
@@ -62,10 +64,11 @@ class Report:
         threads = ", ".join(
             f"{ms:.2f} ms" + ("" if n == "all" else f" on {n} thread{'s' * (n != '1')}") for n, ms in self.ms.items()
         )
+        own = "" if self.own_diff is None else f", and {self.own_diff:.1%} of a number's own range"
         lines = [
             f"{self.path}: {self.quantize or 'float32'}, {self.bytes / 1e6:.2f} MB; {threads}",
             f"  from Keras, on {self.images} {self.given}: largest difference {self.max_abs_diff:.1e}, mean "
-            f"{self.mean_abs_diff:.1e}, of a range of {self.range:.3g}; same {self.same} {self.agreement:.2%}",
+            f"{self.mean_abs_diff:.1e}, of a range of {self.range:.3g}{own}; same {self.same} {self.agreement:.2%}",
             f"  {sum(self.operators.values())} operators: {most}",
         ]
         if self.accuracy:
@@ -155,8 +158,9 @@ def compare_with_model(
     span, difference = float(wanted.max() - wanted.min()), np.abs(wanted - found)
     if span == 0:
         warn("The model returns the same output for every image, so the comparison shows nothing.")
-    value, allowed = kind.largest(found, wanted) / max(span, 1e-3), LARGEST.get(quantize, np.inf)
-    apart = _distance(found, wanted)
+    own = _own(found, wanted) if kind.own else None
+    value = kind.largest(found, wanted) / max(span, 1e-3) if own is None else own[0]
+    allowed, apart = LARGEST.get(quantize, np.inf), _distance(found, wanted) if own is None else own[1]
     if not (value <= allowed and apart <= MEAN):  # written so that NaN fails too
         raise RuntimeError(
             f"The exported file {path.name!r} does not match the model: outputs differ by up to {value:.3g} of the "
@@ -177,6 +181,7 @@ def compare_with_model(
         range=span,
         agreement=kind.agreement(found, wanted),
         same=kind.counted,
+        own_diff=own and own[0],
         images=count(images),
         given=" and ".join(", ".join(inputs_of(model)).rsplit(", ", 1)),
         **scores,
@@ -214,9 +219,11 @@ def close(found, expected, model, where, allowed, coarse=False):
         coarse: Whether the largest value counts as the range where that is smaller, as rounding to bfloat16 asks.
     """
     kind = kind_of(model) if len(expected) == 1 else None
-    for outputs, wanted in zip(found, expected, strict=True):
-        outputs, wanted = np.asarray(outputs, "float32"), np.asarray(wanted, "float32")
-        outputs, wanted = kind.aligned(outputs, wanted) if kind else (outputs, wanted)
+    pairs = [[np.asarray(one, "float32") for one in pair] for pair in zip(found, expected, strict=True)]
+    pairs = [kind.aligned(*pair) if kind else pair for pair in pairs]
+    if kind and kind.own:
+        pairs = [pair for outputs, wanted in pairs for pair in zip(outputs.T, wanted.T)]
+    for outputs, wanted in pairs:
         largest, sizes = float(np.abs(outputs - wanted).max()), float(np.abs(wanted).max())
         scale = max(float(np.ptp(wanted)), sizes if coarse else sizes / 100, 1e-3)
         if not largest <= allowed * scale:  # written so that NaN fails too
@@ -228,6 +235,17 @@ def close(found, expected, model, where, allowed, coarse=False):
 
 def _counts(found):
     return ", ".join(f"{name} {count}" for name, count in found.items()) or "none"
+
+
+def _own(outputs, expected):
+    """Returns the largest difference as a share of a number's own range, and the mean one of its mean deviation.
+
+    Both are of the number for which they are largest. Ranges are not below what float32 and few images can show.
+    """
+    difference, least = np.abs(outputs - expected), np.maximum(FINE * np.abs(expected).max(0), 1e-6)
+    spread = np.maximum(np.ptp(expected, axis=0), least)
+    deviation = np.maximum(np.abs(expected - expected.mean(0)).mean(0), least)
+    return float((difference.max(0) / spread).max()), float((difference.mean(0) / deviation).max())
 
 
 def _distance(outputs, expected):

@@ -45,7 +45,7 @@ def compare_layers(reference: os.PathLike | str, other: os.PathLike | str, image
     ...     print(f"{row.error:.1%}  {row.operator}  {row.tensor}")
     """
     reference, other = checks.path("reference", reference), checks.path("other", other)
-    ours, theirs = _open(reference), _open(other)
+    ours, theirs = _tensors(reference), _tensors(other)
     shape = tuple(int(n) for n in ours[0].get_input_details()[0]["shape"][1:])
     for path, (interpreter, _, _) in ((reference, ours), (other, theirs)):
         batch = interpreter.get_input_details()[0]["shape"][0]
@@ -86,8 +86,8 @@ def compare_layers(reference: os.PathLike | str, other: os.PathLike | str, image
     ]
 
 
-def _open(path):
-    """Returns an interpreter that keeps every tensor, its tensors by name, and the operator that makes each index."""
+def opened(path):
+    """Returns an interpreter that keeps every tensor, and computes operator by operator."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     if not pathlib.Path(path).is_file():
@@ -100,6 +100,12 @@ def _open(path):
             experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         )
     interpreter.allocate_tensors()
+    return interpreter
+
+
+def _tensors(path):
+    """Returns an interpreter, its tensors by name, and the operator that makes each index."""
+    interpreter = opened(path)
     makers = {int(out): op["op_name"] for op in tflite_operators(interpreter) for out in op["outputs"]}
     tensors = {t["name"]: t for t in interpreter.get_tensor_details() if t["index"] in makers}
     return interpreter, tensors, makers

@@ -18,19 +18,23 @@ fast code for them.
 import contextlib
 import io
 import itertools
+import re
 import warnings
 
 import numpy as np
 
+from keras_vit.export.compare import opened
 from keras_vit.export.prepare import need
 from keras_vit.models.inputs import inputs_of
 from keras_vit.utils import checks
+from keras_vit.utils.keras_private import tflite_operators
 from keras_vit.utils.warned import warn
 
 FORMATS = (None, "float16", "dynamic", "int8", "int16x8")
 TARGETS = ("cpu", "integer")
 CALIBRATED = ("int8", "int16x8")
 LEAST = 1e-3  # range of a tensor, at least
+PRODUCTS = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "BATCH_MATMUL")
 FEW, MANY = 32, 256  # images of calibration: fewer than FEW warn; of a dataset the first MANY are taken
 
 
@@ -126,11 +130,35 @@ def configure(converter, quantize, target, calibration):
         target_spec.supported_ops = [sets.TFLITE_BUILTINS_INT8 if quantize == "int8" else small]
 
 
+def last_products(path):
+    """Returns the names of the tensors of a TFLite file that dense layers make, and from which its outputs come.
+
+    Between them and the outputs are operators with one input beside constants, such as a scale, or a concatenation.
+    """
+    interpreter = opened(path)
+    operators = tflite_operators(interpreter)
+    makers = {int(out): operator for operator in operators for out in operator["outputs"]}
+    names = {int(tensor["index"]): tensor["name"] for tensor in interpreter.get_tensor_details()}
+    inputs = {int(tensor["index"]) for tensor in interpreter.get_input_details()}
+    places, found = [int(tensor["index"]) for tensor in interpreter.get_output_details()], {}
+    while places:
+        place = places.pop()
+        if place not in makers or place in found:
+            continue
+        name, given = makers[place]["op_name"], [int(i) for i in makers[place]["inputs"]]
+        found[place] = name == "FULLY_CONNECTED"
+        computed = [i for i in given if i in makers or i in inputs]
+        if not found[place] and name not in PRODUCTS and (len(computed) == 1 or name in ("CONCATENATION", "PACK")):
+            places += computed
+    return [names[place] for place, is_product in found.items() if is_product]
+
+
 def products_in_int8(path, calibration):
     """Quantizes the products of a float32 TFLite file, dense layers and convolutions, for batches of one image.
 
     Weights have one scale per output channel. The scales of inputs and outputs come from the smallest and the largest
-    value in calibration.
+    value in calibration. The last dense layers return float32, with scales of their inputs computed at run time: one
+    scale for all outputs would leave no steps to the small numbers next to large ones.
     """
     from ai_edge_quantizer import calibrator, qtyping, quantizer, recipe_manager
     from ai_edge_quantizer.utils import qsv_utils
@@ -138,6 +166,8 @@ def products_in_int8(path, calibration):
     recipe = recipe_manager.RecipeManager()
     for kind in (qtyping.TFLOperationName.FULLY_CONNECTED, qtyping.TFLOperationName.CONV_2D):
         recipe.add_static_config(".*", kind, activation_num_bits=8, weight_num_bits=8)
+    for tensor in last_products(path):
+        recipe.add_dynamic_config(f"^{re.escape(tensor)};$", qtyping.TFLOperationName.FULLY_CONNECTED, num_bits=8)
     progress = io.StringIO()
     with contextlib.redirect_stdout(progress), contextlib.redirect_stderr(progress), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -74,6 +74,7 @@ class Kind:
         ending: Ending of the file that `save` writes.
         beside: Dictionary from the endings of more files to functions like `save`.
         pixels: Whether `Task.image` makes pixels of an output: of a `whole` task a few rows at a time.
+        own: Whether each number has a range of its own, such as a price next to a count of rooms.
         entries: Function `(task, output, path, answer, source)` that returns an image's rows in a table of answers.
         columns: Columns of these rows; those of a `bbox` are `x`, `y`, `width` and `height`.
         by_name: Whether rows tell images apart by the names of their files, not by their paths.
@@ -95,6 +96,7 @@ class Kind:
     ending: str = ".png"
     beside: dict[str, Callable] = dataclasses.field(default_factory=dict)
     pixels: bool = False
+    own: bool = False
     entries: Callable = written.pairs
     columns: tuple[str, ...] = ("image_id", "name", "value")
     by_name: bool = False
@@ -124,6 +126,7 @@ KINDS = {
         bounded="Numbers are no probabilities.",
         same=lambda outputs: np.round(outputs, 3),
         counted="numbers to three decimals",
+        own=True,
     ),
     "labels": Kind(  # several for each image, or none
         labeled=("logits", "probabilities"),

@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 from keras_vit import vit
 from keras_vit.export import check
 from keras_vit.export.examples import sample
+from keras_vit.models import kinds
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +140,24 @@ def test_classes_are_for_classifiers_alone(model):
             check.scorer(other, images, np.zeros(8, int), None)
     with pytest.raises(ValueError, match="Received: both"):
         check.scorer(model, images[..., :1], np.zeros(8, int), lambda outputs: {})
+
+
+def test_each_number_is_compared_in_its_own_range(model, tmp_path):
+    kinds.note(model, "numbers")
+    scale = np.array([1e5, 1.0, 1e-3], "float32")
+    units = keras.layers.Rescaling(scale.tolist(), (7 * scale).tolist(), name="units")
+    numbers = keras.Model(model.input, units(model.output), name="numbers")
+    kinds.note(numbers, "numbers")
+    images = sample(numbers, None)
+    report = check.compare_with_model(tmp_path, numbers, images, lambda x: np.asarray(numbers(x)), {})
+    assert report.own_diff == 0 and "and 0.0% of a number's own range" in str(report)
+    for i in range(3):
+        off = np.eye(3)[i] * scale * 0.1
+        run = lambda x, off=off: np.asarray(numbers(x)) + off  # noqa: E731
+        with pytest.raises(RuntimeError, match="does not match the model"):
+            check.compare_with_model(tmp_path, numbers, images, run, {})
+    wanted = np.asarray(numbers(images))
+    for outputs in (wanted[:, :2], wanted):
+        check.close([outputs], [outputs], numbers, "here", 1e-3)
+    with pytest.raises(RuntimeError, match="differ from the model's by up to 0.0001, of a range of"):
+        check.close([wanted + [0, 0, 1e-4]], [wanted], numbers, "here", 1e-3)

@@ -8,8 +8,9 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit import export_tflite  # noqa: E402
-from keras_vit.export import prepare, quantize  # noqa: E402
+from keras_vit import config, export_tflite  # noqa: E402
+from keras_vit.export import compare, prepare, quantize  # noqa: E402
+from keras_vit.models import kinds  # noqa: E402
 from tests.export.small import CALIBRATION as IMAGES  # noqa: E402
 from tests.export.small import tiny  # noqa: E402
 from tests.marks import few, slow  # noqa: E402
@@ -162,3 +163,54 @@ def test_a_dataset_makes_a_file(exported, tmp_path):
     report = export_tflite(model, tmp_path / "m.tflite", quantize="int8", calibration=labeled().batch(8))
     assert report.images == 40 and report.agreement > 0.5 and report.partitions == 1 and report.outside == {}
     assert report.bytes < 0.6 * whole.bytes and report.mean_abs_diff < 2e-2 * report.range
+
+
+def numbers(mean, deviation):
+    """Returns a model of numbers whose outputs vary by their deviations, as one that was trained, and images."""
+    keras.utils.set_random_seed(0)
+    names = tuple("abcd"[: len(mean)])
+    arguments = dict(image_size=16, depth=2, width=32, num_heads=2, mlp_dim=64)
+    model = config.Regress(names=names, mean=mean, deviation=deviation).model(variant="Ti/8", **arguments)
+    for i, weight in enumerate(model.weights):
+        weight.assign(weight + 0.1 * np.random.default_rng(i).standard_normal(weight.shape))
+    images = np.random.default_rng(0).integers(0, 80, (64, 16, 16, 3)) + np.linspace(0, 170, 64)[:, None, None, None]
+    images = images.astype("uint8").astype("float32")
+    head = model.get_layer("head")
+    outputs = keras.Model(model.input, head.output).predict(images, verbose=0)
+    kernel, bias = head.get_weights()
+    head.set_weights([kernel / outputs.std(0), (bias - outputs.mean(0)) / outputs.std(0)])
+    kinds.note(model, "numbers")
+    return model, images
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation"),
+    [((2000.0,), (5.0,)), ((4e4, 3.0), (1.5e4, 1.0)), ((1e-3, 1e5, 0.5), (1e-4, 1e4, 0.1))],
+)
+def test_numbers_in_other_units_keep_their_steps(mean, deviation, tmp_path):
+    model, images = numbers(mean, deviation)
+    wanted = model.predict(images, verbose=0)
+    report = export_tflite(model, tmp_path / "m.tflite", quantize="int8", calibration=images)
+    interpreter = compare.opened(tmp_path / "m.tflite")
+    runner = interpreter.get_signature_runner("serve")
+    found = np.concatenate([next(iter(runner(images=image[None]).values())) for image in images])
+    error = np.abs(found - wanted).mean(0) / np.array(deviation)
+    assert error.max() < 0.15 and report.own_diff < 0.15 and report.partitions == 1
+    assert "of a number's own range" in str(report)
+    assert all(len(np.unique(column)) > 32 for column in found.T)
+
+
+def test_a_file_of_integers_in_which_a_number_has_no_steps_is_refused(tmp_path):
+    model, images = numbers((4e4, 3.0), (1.5e4, 1.0))
+    with pytest.raises(RuntimeError, match="does not match the model: .* on average by .* of the mean deviation"):
+        export_tflite(model, tmp_path / "m.tflite", quantize="int8", target="integer", calibration=images)
+    assert not (tmp_path / "m.tflite").exists()
+
+
+def test_last_products(tmp_path):
+    model = whole("map")[0]
+    export_tflite(model, tmp_path / "m.tflite")
+    assert len(quantize.last_products(tmp_path / "m.tflite")) == 1
+    embedder = tiny(num_classes=0)
+    export_tflite(embedder, tmp_path / "e.tflite")
+    assert quantize.last_products(tmp_path / "e.tflite") == []
