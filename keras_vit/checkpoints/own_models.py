@@ -15,6 +15,7 @@ from keras_vit.models.backbone import TOWERS, has_towers
 from keras_vit.models.captioner import is_captioner
 from keras_vit.models.dit import INPUTS, is_dit
 from keras_vit.models.two_towers import two_towers
+from keras_vit.utils.packed import check_packed
 
 # Of layers, what may differ: it is no part of the function, or of training alone.
 FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout", "stochastic_depth",
@@ -82,6 +83,7 @@ def read_own(path, part, overrides, sha256=None):
 def _opened(path, sha256):
     """Returns the model in a file; errors as in `read_own`."""
     fetch(path, sha256=sha256)
+    check_packed(path)
     try:
         return keras.models.load_model(path, compile=False)
     except Exception as error:  # of Keras, zipfile or h5py, whatever is damaged

@@ -15,7 +15,7 @@ from keras_vit.models.backbone import fill, merged_values
 from keras_vit.models.metadata import keep
 from keras_vit.models.preprocessing import evaluation_rule, listed
 from keras_vit.utils import checks
-from keras_vit.utils.files import regular
+from keras_vit.utils.packed import check_packed
 
 LARGEST = 10_000  # patches in the memory, unless the caller asks for more
 FOLDS = 5
@@ -163,7 +163,8 @@ class AnomalyDetector:
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(path)!r}.")
         try:
-            model = keras.saving.load_model(regular(path), compile=False)
+            check_packed(path)
+            model = keras.saving.load_model(path, compile=False)
             memory = model.layers[-1]
         except Exception as error:  # Keras raises many kinds for damaged files
             raise ValueError(f"{str(path)!r} cannot be read: {error}") from None

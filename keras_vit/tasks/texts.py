@@ -13,6 +13,7 @@ from keras_vit.tasks.unmixed import check_unmixed
 from keras_vit.text import learn_words, tokenizer
 from keras_vit.text.families import UNKNOWN
 from keras_vit.utils.checked import number
+from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import warn
 
 AT_ONCE = 10_000  # texts that are made ids of
@@ -178,7 +179,10 @@ def stated_by(source):
     path = own_file(source)
     if path and not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    return _stated_of(keras.models.load_model(path, compile=False)) if path else {}
+    if not path:
+        return {}
+    check_packed(path)
+    return _stated_of(keras.models.load_model(path, compile=False))
 
 
 def _stated_of(model):

@@ -20,6 +20,7 @@ from keras_vit.training.longer import longer
 from keras_vit.utils import files, machine
 from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.names import composed
+from keras_vit.utils.packed import check_packed
 
 RECIPE, DATA, LABELS, MACHINE, LOCK = "recipe.json", "data.json", "labels.txt", "machine.json", ".lock"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
@@ -240,6 +241,7 @@ def read_model(path):
     Raises:
         ValueError: If the file is damaged, or not a Keras model.
     """
+    check_packed(path)
     try:
         zipfile.ZipFile(files.regular(path)).close()
         return keras.models.load_model(path, compile=False)  # its optimizer may be unknown here

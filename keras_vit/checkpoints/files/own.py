@@ -15,6 +15,7 @@ from keras_vit.models.backbone import BEFORE_HEAD, HEADS, backbone, image_tower,
 from keras_vit.models.kinds import GIVES
 from keras_vit.models.outputs import labels_beside
 from keras_vit.models.vilt import OF_WORDS
+from keras_vit.utils.packed import check_packed
 
 OF_HEAD = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
 ROWS = (Row("{path}", "{path}", SAME),)
@@ -24,6 +25,7 @@ SAVED = "the saved model"
 @contextlib.contextmanager
 def open_keras(path):
     """Opens a `.keras` file with a model from `keras_vit.vit` or `keras_vit.vilt`; see `read.open_checkpoint`."""
+    check_packed(path)
     whole = image_tower(keras.models.load_model(path, compile=False))  # its loss and optimizer do not matter here
     model = backbone(whole)
     if model is not whole:

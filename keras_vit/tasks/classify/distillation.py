@@ -9,7 +9,7 @@ from keras_vit.models.metadata import stated_labels
 from keras_vit.models.outputs import differ, returns_probabilities
 from keras_vit.models.pixel_range import range_of
 from keras_vit.utils import checks
-from keras_vit.utils.files import regular
+from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import warn
 
 
@@ -157,7 +157,8 @@ def load_teacher(task, model, given=None):
     if given is not None:
         teacher = given
     elif task.teacher.endswith(".keras"):
-        teacher = keras.models.load_model(regular(task.teacher))
+        check_packed(task.teacher)
+        teacher = keras.models.load_model(task.teacher)
     else:
         from keras_vit.checkpoints.pretrained import from_pretrained
 
