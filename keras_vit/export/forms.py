@@ -98,6 +98,22 @@ class ExportMergingBlock(ExportBlock, MergingBlock):
     """A block that merges tokens and can fold its norms."""
 
 
+class ExportGroups(keras.layers.Conv2D):
+    """A convolution in groups as one by channel, or as several: Keras lets XLA compile it, which ONNX cannot hold."""
+
+    def convolution_op(self, inputs, kernel):
+        settings = {"strides": self.strides, "padding": self.padding, "dilation_rate": self.dilation_rate}
+        if (
+            self.groups == self.filters == inputs.shape[-1]
+            and len({*self.strides}) == 1
+            and {*self.dilation_rate} == {1}
+        ):
+            settings["strides"] = self.strides[0]
+            return ops.depthwise_conv(inputs, ops.transpose(kernel, (0, 1, 3, 2)), **settings)
+        parts, kernels = (ops.split(x, self.groups, axis=-1) for x in (inputs, kernel))
+        return ops.concatenate([ops.conv(x, k, **settings) for x, k in zip(parts, kernels)], axis=-1)
+
+
 # Of exactly these classes: a subclass may compute something else.
 FORMS = {
     keras.layers.LayerNormalization: ExportNorm,
@@ -117,7 +133,7 @@ def export_copy(model, *, fold=True, erf=False, half=False, dtype="float32"):
             is small after it, and integers share one scale.
         half: Whether norms must be right in float16 too, in which GPUs of phones compute.
         dtype: Precision policy of the copy.
-        erf: Whether to write the exact GELU with the error function, for ONNX.
+        erf: Whether to write the exact GELU with the error function, and convolutions in groups otherwise, for ONNX.
 
     Raises:
         ValueError: If the model is not in float32 and cannot be cloned.
@@ -135,6 +151,8 @@ def export_copy(model, *, fold=True, erf=False, half=False, dtype="float32"):
             layer.fold_scale()
         if erf:
             _use_erf(layer)
+            grouped = type(layer) is keras.layers.Conv2D and layer.groups > 1 and layer.data_format == "channels_last"
+            layer.__class__ = ExportGroups if grouped else type(layer)
     for layer in layers:
         if isinstance(layer, ExportNorm):
             layer.simplify()

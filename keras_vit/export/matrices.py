@@ -5,6 +5,7 @@ tf2onnx copies constants in each of its passes, which took 19 GB for the 0.3 of 
 
 import contextlib
 import io
+import logging
 import math
 import warnings
 
@@ -12,9 +13,11 @@ import keras
 import numpy as np
 
 from keras_vit.export import prepare
-from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.keras_private import constants_as_arrays, sublayers
 
 LARGE = 2**16  # numbers of a matrix
+# What tf2onnx leaves of a function that Keras lets XLA compile.
+COMPILED = ("StatefulPartitionedCall", "a function of XLA, such as a convolution in groups")
 
 
 class WithMatrices(keras.Model):
@@ -52,11 +55,18 @@ def converted(model, examples, path, free=()):
         name: keras.InputSpec(keras.backend.standardize_dtype(given[name].dtype), shape, name=name)
         for name, shape in shapes.items()
     }
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), _silent("tf2onnx"):
         warnings.simplefilter("ignore", FutureWarning)  # of NumPy, caused by Keras's exporter
         outer.export(str(path), format="onnx", input_signature=[specs], verbose=False)
     written = onnx.load(path)
+    _by_erf(written.graph)
+    _check_operators(written)
     kept = [each for each in written.graph.input if each.name not in matrices]
+    if more := [each.name for each in kept if each.name.partition(":")[0] not in examples]:
+        raise RuntimeError(
+            f"The graph would take {', '.join(more)} as inputs: the model keeps tensors that are no weights. Make them "
+            "NumPy arrays."
+        )
     del written.graph.input[:]
     written.graph.input.extend(kept)
     used = dict.fromkeys(name for name in _read(written.graph) if name in matrices)  # the others stay out of the file
@@ -65,11 +75,59 @@ def converted(model, examples, path, free=()):
     return written
 
 
+@contextlib.contextmanager
+def _silent(name):
+    """Keeps a logger silent, whose messages are of operators that are written otherwise, or are an error here."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _by_erf(graph):
+    """Writes the complementary error function, of TensorFlow's exact GELU, as one minus ONNX's error function."""
+    from onnx import helper, numpy_helper
+
+    if not any(node.op_type == "Erfc" for node in graph.node):
+        return
+    one, nodes = numpy_helper.from_array(np.ones((), "float32"), "erfc_one"), []
+    for node in graph.node:
+        if node.op_type != "Erfc":
+            nodes.append(node)
+            continue
+        (given,), (made,) = node.input, node.output
+        nodes.append(helper.make_node("Erf", [given], [f"{made}_erf"], f"{node.name}_erf"))
+        nodes.append(helper.make_node("Sub", [one.name, f"{made}_erf"], [made], node.name))
+    del graph.node[:]
+    graph.node.extend(nodes)
+    graph.initializer.append(one)
+
+
+def _check_operators(written):
+    """Raises RuntimeError for operators that ONNX does not have: tf2onnx leaves TensorFlow's in the graph."""
+    import onnx
+
+    known = {opset.domain for opset in written.opset_import}
+    others = {
+        node.op_type
+        for node in written.graph.node
+        if node.domain not in known or (not node.domain and not onnx.defs.has(node.op_type))
+    }
+    if others:
+        named = ", ".join(sorted(others)).replace(*COMPILED)
+        raise RuntimeError(f"ONNX has no operators for: {named}.")
+
+
 def _as_numbers(model):
     """Puts NumPy's arrays in place of tensors that layers keep, such as the mean and the variance of a `Normalization`.
 
-    The exporter takes such a tensor for one more input of the graph.
+    The exporter takes such a tensor for one more input of the graph; so it does with those that are an argument in a
+    functional model, as in `x - mean`.
     """
+    constants_as_arrays(model)
     for layer in sublayers(model):
         for name, value in list(vars(layer).items()):
             kept = keras.ops.is_tensor(value) and not isinstance(value, keras.Variable)

@@ -1,7 +1,11 @@
 """What the exports have in common: check everything, write, run, compare, describe."""
 
+import contextlib
 import dataclasses
+import errno
+import os
 import pathlib
+import re
 from collections.abc import Callable
 
 import keras
@@ -11,6 +15,9 @@ from keras_vit.export import check, prepare
 from keras_vit.export.examples import sample
 from keras_vit.utils import checks
 
+OURS = (ValueError, TypeError, RuntimeError, OSError, ImportError, MemoryError)  # with one line each
+OF_OPENVINO = ("Exception from", "Check '")  # its errors begin so, and end with the reason
+NOISE = ("Exception encountered when calling", "in user code:", "File ", "Arguments received", "Call arguments")
 IN_FOLDER = "assets.extra/keras_vit.json"  # of a SavedModel; a file has its JSON next to it
 
 
@@ -74,7 +81,7 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
     Returns:
         A `Report`.
     """
-    with prepare.destination(export.path, export.overwrite) as temporary:
+    with prepare.destination(export.path, export.overwrite) as temporary, _one_sentence(export):
         write(temporary)
         run, operators = load(temporary)
         report = check.compare_with_model(
@@ -93,3 +100,25 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
         beside = temporary / IN_FOLDER if temporary.is_dir() else f"{temporary}.json"
         check.write_json(beside, report, **export.facts)
     return report
+
+
+@contextlib.contextmanager
+def _one_sentence(export):
+    """Turns what a converter or a runtime raises, in many lines or by its own class, into one clear RuntimeError."""
+    try:
+        yield
+    except OURS as error:
+        if "\n" not in str(error).strip() or os.strerror(errno.ENOSPC) in str(error):
+            raise
+        raise _failed(export, error) from error
+    except Exception as error:
+        raise _failed(export, error) from error
+
+
+def _failed(export, error):
+    lines = [line.strip() for line in re.sub(r"\x1b\[\d*m", "", str(error)).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(NOISE)] or [type(error).__name__]
+    missing = [line.removeprefix("-- ") for line in lines if "No conversion rule" in line]
+    line = (missing or [told[-1 if lines[0].startswith(OF_OPENVINO) else 0]])[0].rstrip(".")
+    format = f"a {export.path.suffix} file" if export.path.suffix else "a SavedModel"
+    return RuntimeError(f"{export.model.name!r} cannot be exported as {format}: {line:.300}. Nothing was kept.")

@@ -147,3 +147,18 @@ def under_xla():
     from tensorflow.python.ops import control_flow_util
 
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
+def constants_as_arrays(model):
+    """Puts NumPy's arrays in place of tensors among the arguments of a functional model's calls, at any depth."""
+    for each in (model, *sublayers(model)):
+        for operation in getattr(each, "operations", ()):
+            for node in operation._inbound_nodes:
+                given = node.arguments
+                given.args = keras.tree.map_structure(_as_array, given.args)
+                given.kwargs = keras.tree.map_structure(_as_array, given.kwargs)
+
+
+def _as_array(value):
+    constant = keras.ops.is_tensor(value) and not isinstance(value, (keras.KerasTensor, keras.Variable))
+    return keras.ops.convert_to_numpy(value) if constant else value

@@ -9,6 +9,7 @@ pytest.importorskip("tf2onnx")
 import onnx
 import onnxruntime
 
+import keras_vit
 from keras_vit.export import matrices
 
 
@@ -45,3 +46,41 @@ def test_graphs_inside_operators_are_read():
     inner = onnx.helper.make_graph([onnx.helper.make_node("Neg", ["b"], ["c"])], "inner", [], [])
     nodes = [onnx.helper.make_node("If", ["a"], ["d"], then_branch=inner, else_branch=inner)]
     assert set(matrices._read(onnx.helper.make_graph(nodes, "outer", [], []))) == {"a", "b"}
+
+
+GROUPS = [dict(groups=2), dict(groups=8), dict(groups=8, strides=2, padding="same"), dict(groups=4, dilation_rate=2)]
+
+
+def _gelu(x):
+    return keras.ops.gelu(x, approximate=False)
+
+
+def _of_others(what):
+    """Returns a model as others write them."""
+    x = keras.Input((9, 9, 8))
+    if what == "gelu":
+        features = _gelu(keras.layers.Conv2D(8, 3, activation=_gelu)(x))
+    elif what == "constant":
+        mean = keras.ops.convert_to_tensor(np.arange(8, dtype="float32"))
+        features = keras.layers.Conv2D(8, 3)((x - mean) * keras.ops.ones((9, 9, 8)))
+    else:
+        features = keras.layers.Conv2D(8, 3, **what)(x)
+    return keras.Model(x, keras.layers.Dense(3)(keras.ops.mean(features, (1, 2))))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("what", ["gelu", "constant", *GROUPS], ids=str)
+def test_what_others_write_is_exported(what, tmp_path):
+    model, x = _of_others(what), np.random.default_rng(0).normal(size=(2, 9, 9, 8)).astype("float32")
+    keras_vit.export_onnx(model, tmp_path / "m.onnx", images=x)
+    (found,) = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, {"images": x})
+    np.testing.assert_allclose(found, model.predict(x, verbose=0), atol=1e-5)
+
+
+@pytest.mark.compiled
+def test_operators_that_onnx_lacks_are_named(tmp_path):
+    x = keras.Input((9, 9, 8))
+    model = keras.Model(x, keras.layers.Flatten()(keras.ops.erfinv(keras.ops.tanh(x))))
+    with pytest.raises(RuntimeError, match=r"^ONNX has no operators for: Erfinv\.$"):
+        keras_vit.export_onnx(model, tmp_path / "m.onnx")
+    assert not list(tmp_path.iterdir())

@@ -42,3 +42,40 @@ def test_a_file_is_written_run_compared_and_described_or_deleted(tmp_path):
     assert report.path == str(path) and report.bytes == len("weights") and report.gpu_note == "none"
     said = json.loads((tmp_path / "m.bin.json").read_text())
     assert said["maker"] == "me" and said["report"] == json.loads(json.dumps(dataclasses.asdict(report)))
+
+
+ERRORS = {  # what libraries raise, and what is said of it
+    "Exception from a.cpp:1:\nCheck 'x' failed\nThe shapes differ\n\n": "The shapes differ",
+    "Check 'false' failed\nSummary:\n-- No conversion rule found for operations: Foo\nTo add it": "No conversion rule found "
+    "for operations: Foo",
+    "Exception encountered when calling D.call().\n\n\x1b[1mToo wide.\x1b[0m\n\nArguments received": "Too wide",
+    "Unknown\nmore": "Unknown",
+}
+
+
+@pytest.mark.parametrize("text", ERRORS)
+@pytest.mark.parametrize("kind", [RuntimeError, KeyError])
+def test_errors_of_libraries_are_one_sentence(text, kind, tmp_path):
+    export = sequence.checked("A file", tiny(), tmp_path / "m.bin", ".bin", **GIVEN)
+
+    def write(path):
+        path.write_text("half")
+        raise kind(text) if kind is RuntimeError else type("Own", (Exception,), {})(text)
+
+    with pytest.raises(RuntimeError) as caught:
+        sequence.written(export, write, None)
+    assert (
+        str(caught.value)
+        == f"'{export.model.name}' cannot be exported as a .bin file: {ERRORS[text]}. Nothing was kept."
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_own_sentence_stays(tmp_path):
+    export = sequence.checked("A file", tiny(), tmp_path / "m.bin", ".bin", **GIVEN)
+
+    def write(path):
+        raise ValueError("It is too large. Received: 3")
+
+    with pytest.raises(ValueError, match="^It is too large. Received: 3$"):
+        sequence.written(export, write, None)

@@ -150,3 +150,17 @@ def test_what_xla_compiles_is_known():
     for compiled in (True, False):
         tf.function(function, jit_compile=compiled)(tf.zeros(2))
     assert found == [True, True, False, False] and not keras_private.under_xla()
+
+
+def test_operation_inbound_nodes_and_their_arguments():
+    x = keras.Input((2,))
+    inner = keras.Model(x, x * keras.ops.convert_to_tensor(np.array([2.0, 3.0], "float32")))
+    y = keras.Input((2,))
+    model = keras.Model(y, keras.ops.add(inner(y), keras.ops.convert_to_tensor(np.array([1.0, 1.0], "float32"))))
+    before = np.asarray(model(np.ones((1, 2), "float32")))
+    keras_private.constants_as_arrays(model)
+    given = [value for each in (model, inner) for operation in each.operations for node in operation._inbound_nodes
+             for value in keras.tree.flatten((node.arguments.args, node.arguments.kwargs))]  # fmt: skip
+    assert sum(isinstance(value, np.ndarray) for value in given) == 2
+    assert not any(keras.ops.is_tensor(value) and not isinstance(value, keras.KerasTensor) for value in given)
+    np.testing.assert_array_equal(np.asarray(model(np.ones((1, 2), "float32"))), before)

@@ -193,9 +193,14 @@ def _open_safetensors(path):
         slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
         shapes = {name: tuple(slice.get_shape()) for name, slice in slices.items()}
         types = {name: slice.get_dtype() for name, slice in slices.items()}
-        note = (file.metadata() or {}).get("keras_vit")
+        stated = file.metadata() or {}
+        note = stated.get("keras_vit")
+    # Other names of a tensor that is written once, as safetensors writes what PyTorch shares.
+    others = {name: stored for name, stored in stated.items() if stored in shapes and name not in shapes}
+    shapes |= {name: shapes[stored] for name, stored in others.items()}
 
     def read(name):
+        name = others.get(name, name)
         if types[name] not in FLOATS:
             raise ValueError(f"weights must be floats, and {name} contains {types[name]}")
         with safetensors.safe_open(path, framework="np") as file:  # mapped anew, so that read pages do not add up

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from keras_vit.checkpoints.files.read import open_checkpoint
 from tests.checkpoints.helpers import arrays_of, benchmark, everything, file_of, unexpected, write
@@ -157,3 +158,12 @@ def test_files_of_keras_hub_are_named(tmp_path):
     for path in (tmp_path, tmp_path / "task.keras"):
         with pytest.raises(ValueError, match="model of KerasHub.*Load it with keras_hub, or load its source here"):
             everything(path)
+
+
+def test_other_names_of_a_tensor_that_is_written_once(tmp_path):
+    """As safetensors writes what PyTorch shares."""
+    stored = {"a": np.ones((2, 3), "float32")}
+    safetensors.numpy.save_file(stored, tmp_path / "m.safetensors", {"format": "pt", "b": "a", "c": "none"})
+    with open_checkpoint(tmp_path / "m.safetensors") as checkpoint:
+        assert checkpoint.shapes == {"a": (2, 3), "b": (2, 3)}
+        np.testing.assert_array_equal(checkpoint.read("b"), stored["a"])
