@@ -64,7 +64,7 @@ def generate_text(
         length_penalty: A text's score is its log-probability divided by its length to this power: above 0, long texts
             are preferred. Only matters for several beams.
         prompt: What the texts begin with: one for all, or one for each. Texts, or ids as an array `(words,)` or
-            `(texts, words)` with the start; `None` for the start alone.
+            `(texts, words)` with the start, or as lists of any lengths; `None` for the start alone.
         temperature: What logits are divided by before words are drawn by their probabilities: 1 for the model's own,
             less for likelier words. With 0, the likeliest is taken.
         top_k: Words among which one is drawn: the likeliest. `None` for all.
@@ -103,8 +103,11 @@ def generate_text(
         raise ValueError(f"No image could be read. The first of {count}: {faults[0]}")
     if faults:
         left_out(f"{len(faults)} of {count} images, which cannot be read", [shown(fault) for fault in faults])
-    tell_cut(int((~_ends(ids, rules.end) & ~np.isnan(scores)).sum()), count, rules.length)
-    return Texts(ids, scores, None if plan.tokens is None else texts_of(ids, rules.end, plan.tokens))
+    tell_cut(int((~_ends(ids, rules.end, plan.begun) & ~np.isnan(scores)).sum()), count, rules.length)
+    if plan.tokens is None:
+        return Texts(ids, scores, None)
+    texts = texts_of(ids, rules.end, plan.tokens, plan.begun)
+    return Texts(ids, scores, ["" if np.isnan(score) else text for text, score in zip(texts, scores)])
 
 
 def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0, batch_size=8, beams=1, **how):
@@ -129,7 +132,7 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     if images is not None and not images:
         raise ValueError("`images` must contain an image. Received: an empty list")
     tokens = _tokens(tokens, words, length)
-    begun = _begun(prompt, tokens, marks["start"], None if images is None else len(images))
+    begun = _begun(prompt, tokens, marks, None if images is None else len(images))
     _check_begun(begun, words.vocabulary, length)
     numbers = {name: float(how[name]) for name in ("length_penalty", "temperature", "top_p")}
     rules = Rules(length, marks["end"], marks["pad"], top_k=how["top_k"], **numbers)
@@ -146,8 +149,10 @@ def one_by_one(plan):
     """
     cut, rules = 0, plan.rules
     for batch in batches(plan):
-        cut += int((~_ends(batch.ids, rules.end)).sum())
-        texts = dict(zip(batch.places, zip(texts_of(batch.ids, rules.end, plan.tokens), batch.scores.tolist())))
+        begun = [plan.begun[place] for place in batch.places]
+        cut += int((~_ends(batch.ids, rules.end, begun)).sum())
+        texts = texts_of(batch.ids, rules.end, plan.tokens, begun)
+        texts = dict(zip(batch.places, zip(texts, batch.scores.tolist())))
         for place in sorted([*texts, *batch.errors]):
             yield plan.images[place], texts.get(place), batch.errors.get(place)
     tell_cut(cut, len(plan.begun), rules.length)
@@ -223,8 +228,9 @@ def _tokens(tokens, words, length):
     return tokens
 
 
-def _begun(prompt, tokens, start, count):
+def _begun(prompt, tokens, marks, count):
     """Returns the ids that each text begins with, as lists; `count` is that of the images, if there are any."""
+    start = marks["start"]
     if prompt is None:
         begun = [[start]]
     elif isinstance(prompt, str) or (isinstance(prompt, (list, tuple)) and all(isinstance(p, str) for p in prompt)):
@@ -234,19 +240,27 @@ def _begun(prompt, tokens, start, count):
             )
         begun = [ids if ids[:1] == [start] else [start, *ids] for ids in tokens.begun(prompt)]
     else:
-        rows = prompt if isinstance(prompt, (list, tuple)) else [prompt]
-        array = np.asarray(prompt) if len(set(map(np.shape, rows))) == 1 else np.zeros(())
-        if array.ndim not in (1, 2) or array.dtype.kind not in "iu" or not array.size:
-            raise ValueError(
-                f"`prompt` must be texts, or ids of shape (words,) or (texts, words). "
-                f"Received: prompt={checks.shown(prompt):.100}"
-            )
-        begun = np.atleast_2d(array).tolist()
+        begun = _rows_of(prompt, marks)
     if len(begun) == 1 and count:
         begun = begun * count
     if count is not None and len(begun) != count:
         raise ValueError(f"`prompt` must be one, or one for each of {count} images. Received: {len(begun)}")
     return begun
+
+
+def _rows_of(prompt, marks):
+    """Returns the ids of a prompt as lists, without what fills them up to one length."""
+    several = isinstance(prompt, (list, tuple)) and any(isinstance(each, (list, tuple, np.ndarray)) for each in prompt)
+    rows = [np.asarray(each) for each in prompt] if several else [*np.atleast_2d(np.asarray(prompt))]
+    if not rows or any(row.ndim != 1 or row.dtype.kind not in "iu" or not row.size for row in rows):
+        raise ValueError(
+            f"`prompt` must be texts, or ids of shape (words,) or (texts, words). "
+            f"Received: prompt={checks.shown(prompt):.100}"
+        )
+    if marks["pad"] in (marks["start"], marks["end"]):
+        return [row.tolist() for row in rows]
+    real = [np.flatnonzero(row != marks["pad"]) for row in rows]
+    return [row[places[0] : places[-1] + 1].tolist() if len(places) else [] for row, places in zip(rows, real)]
 
 
 def _check_begun(begun, vocabulary, length):
@@ -257,17 +271,23 @@ def _check_begun(begun, vocabulary, length):
             raise ValueError(f"Ids of a prompt must be from 0 to {vocabulary - 1}. Received: {checks.shown(ids):.100}")
 
 
-def _ends(ids, end):
-    return (ids[:, 1:] == end).any(1)
+def _ends(ids, end, begun):
+    """Returns whether each text has an end behind what it begins with."""
+    return np.array([end in row[len(first) :] for row, first in zip(ids.tolist(), begun)], bool)
 
 
-def texts_of(ids, end, tokens):
-    """Returns what ids mean, without the start and from the end on, as a list of texts.
+def texts_of(ids, end, tokens, begun):
+    """Returns what ids mean, without the start, up to the end that was written, as a list of texts.
 
     Args:
         ids: Array `(texts, length)`.
-        end: The id after a text.
+        end: The id after a text. In what texts begin with, it is left out.
         tokens: A `Tokenizer`.
+        begun: The ids that each begins with.
     """
-    rows = [row[1:].tolist() for row in ids]
-    return [text.strip() for text in tokens.texts([row[: row.index(end)] if end in row else row for row in rows])]
+    rows = []
+    for row, first in zip(ids.tolist(), begun):
+        written = row[len(first) :]
+        written = written[: written.index(end)] if end in written else written
+        rows.append([id for id in first[1:] if id != end] + written)
+    return [text.strip() for text in tokens.texts(rows)]

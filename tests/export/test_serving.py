@@ -92,6 +92,8 @@ def test_the_server_of_the_page_answers_in_the_format_of_tensorflow_serving(clie
         ({"instances": [{"images": [1]}], "signature_name": "other"}, "KeyError"),
         ({"instances": [{}]}, "The inputs are images. Received: "),
         ({"instances": [{"pixels": [1]}]}, "The inputs are images. Received: pixels"),
+        ({"instances": [{"b64": base64.b64encode(b"a").decode()}]}, "Error"),  # a file where pixels are taken
+        ({"inputs": {"encoded": {"b64": "YQ=="}}, "signature_name": "serve_bytes"}, "Error"),  # one file, and no list
         ({}, "A request has either instances or inputs."),
         ({"instances": [1], "inputs": [1]}, "A request has either instances or inputs."),
     ],
@@ -99,6 +101,12 @@ def test_the_server_of_the_page_answers_in_the_format_of_tensorflow_serving(clie
 def test_bad_requests_are_answered_with_a_reason(client, request_, message):
     answer = client[0].post("/v1/models/vit:predict", json=request_)
     assert answer.status_code == 400 and message in answer.json()["detail"]
+
+
+def test_what_is_not_finite_is_told(client):
+    body = json.dumps({"instances": np.full((1, 28, 28, 1), np.nan).tolist()})  # which Python writes and reads
+    answer = client[0].post(f"{URL}:predict", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 500 and "outputs must be finite" in answer.json()["detail"]
 
 
 def test_the_server_of_openvino_answers_many_at_once_and_names_bad_requests(client):

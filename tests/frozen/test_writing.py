@@ -92,6 +92,8 @@ def test_images_that_cannot_be_read(tmp_path):
         found = generate_text(model, paths, TABLE, length=6, bad_images="skip")
     assert np.isnan(found.scores[0]) and (found.ids[0] == 1).all() and found.texts[0] == ""
     np.testing.assert_array_equal(found.ids[1:], generate_text(model, paths[1], length=6).ids)
+    with pytest.warns(UserWarning, match="Left out 1 of 2 images"):
+        assert generate_text(model, paths, TABLE, length=6, prompt="a", bad_images="skip").texts[0] == ""
     with pytest.raises(ValueError, match="bad.png"):
         generate_text(model, paths, length=6)
     with pytest.raises(ValueError, match="No image could be read. The first of 1"):
@@ -119,6 +121,24 @@ def test_bad_arguments():
     given = dict(model=model, images=IMAGES)
     assert not unexpected([(lambda more=more: generate_text(**given | more), says) for more, says in wrong])
     assert SIZES["length"] == 12
+
+
+def test_prompts_of_ids_may_be_filled_up_or_of_any_lengths():
+    model = decoder("language", metadata={"start": 2, "end": 3, "pad": 1, "words": TABLE})
+    alone = generate_text(model, prompt=[[2, 5]], length=10)
+    for prompt in ([[2, 5, 6, 7], [2, 5, 1, 1]], [[2, 5, 6, 7], [1, 1, 2, 5]], [[2, 5, 6, 7], [2, 5]]):
+        np.testing.assert_array_equal(generate_text(model, prompt=prompt, length=10).ids[1], alone.ids[0])
+    for prompt, said in (([[1, 1]], "must leave room in length=10. Received: 0 ids"), ([[2], [[2]]], "of shape")):
+        with pytest.raises(ValueError, match=said):
+            generate_text(model, prompt=prompt, length=10)
+
+
+def test_an_end_in_a_prompt_does_not_end_the_text():
+    model = decoder("language", metadata={"start": 2, "end": 3, "pad": 1, "words": TABLE})
+    found = generate_text(model, prompt=np.array([2, 5, 3, 6]), length=10)
+    assert found.texts[0].startswith("b c ") and len(found.texts[0]) > 4
+    same = decoder("language", metadata={"start": 3, "end": 3, "pad": 3, "words": TABLE})  # as GPT-2's three are one id
+    assert generate_text(same, prompt=np.array([3, 5, 3, 6]), length=10).texts[0].startswith("b c ")
 
 
 def test_words_are_drawn():
