@@ -103,11 +103,8 @@ class ExportGroups(keras.layers.Conv2D):
 
     def convolution_op(self, inputs, kernel):
         settings = {"strides": self.strides, "padding": self.padding, "dilation_rate": self.dilation_rate}
-        if (
-            self.groups == self.filters == inputs.shape[-1]
-            and len({*self.strides}) == 1
-            and {*self.dilation_rate} == {1}
-        ):
+        even = len({*self.strides}) == 1 and {*self.dilation_rate} == {1}  # what TensorFlow's by channel can do
+        if self.groups == self.filters == inputs.shape[-1] and even:
             settings["strides"] = self.strides[0]
             return ops.depthwise_conv(inputs, ops.transpose(kernel, (0, 1, 3, 2)), **settings)
         parts, kernels = (ops.split(x, self.groups, axis=-1) for x in (inputs, kernel))

@@ -44,10 +44,10 @@ def test_a_file_is_written_run_compared_and_described_or_deleted(tmp_path):
     assert said["maker"] == "me" and said["report"] == json.loads(json.dumps(dataclasses.asdict(report)))
 
 
+RULES = "No conversion rule found for operations: Foo"
 ERRORS = {  # what libraries raise, and what is said of it
     "Exception from a.cpp:1:\nCheck 'x' failed\nThe shapes differ\n\n": "The shapes differ",
-    "Check 'false' failed\nSummary:\n-- No conversion rule found for operations: Foo\nTo add it": "No conversion rule found "
-    "for operations: Foo",
+    f"Check 'false' failed\nSummary:\n-- {RULES}\nTo add it": RULES,
     "Exception encountered when calling D.call().\n\n\x1b[1mToo wide.\x1b[0m\n\nArguments received": "Too wide",
     "Unknown\nmore": "Unknown",
 }
@@ -64,10 +64,8 @@ def test_errors_of_libraries_are_one_sentence(text, kind, tmp_path):
 
     with pytest.raises(RuntimeError) as caught:
         sequence.written(export, write, None)
-    assert (
-        str(caught.value)
-        == f"'{export.model.name}' cannot be exported as a .bin file: {ERRORS[text]}. Nothing was kept."
-    )
+    said = f"{export.model.name!r} cannot be exported as a .bin file: {ERRORS[text]}. Nothing was kept."
+    assert str(caught.value) == said
     assert not list(tmp_path.iterdir())
 
 
