@@ -31,6 +31,7 @@ from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.options import flat, merged, nested
 from keras_vit.models.outputs import fitting
 from keras_vit.models.vit import DEFAULTS
+from keras_vit.utils.warned import warn
 
 FORMATS = (
     google.FORMAT,
@@ -162,9 +163,15 @@ def class_names(checkpoint, count):
     """
     stated = (checkpoint.config.get(key) for key in ("label_names", "id2label", "labels"))
     names = checkpoint.notes.get("labels") or next(filter(None, stated), ())
+    given = list(names.values() if isinstance(names, dict) else names)
     if isinstance(names, dict):
         names = [names.get(str(i)) for i in range(count or 0)]
     names = fitting(names, count)
+    if given and "LABEL_0" not in given and count and names is None:
+        warn(
+            f"The class names of {str(checkpoint.path)!r} are left out: there must be a text for each of {count} "
+            f"outputs. Received: {given!r:.100}"
+        )
     return {"labels": names} if names and names[0] != "LABEL_0" else {}
 
 

@@ -189,3 +189,14 @@ def test_predict_answers_by_the_kind(tmp_path):
         model = vit("Ti/16", image_size=32, depth=1, num_classes=count)
         kinds.note(model, kind)
         assert predict(model, tmp_path / "a.png") == [expected]
+
+
+@pytest.mark.parametrize("names", [{"0": "cat", "1": "dog"}, ["cat"] * 8, {str(i): i for i in range(7)}])
+def test_names_of_other_outputs_are_left_out_and_said_so(names, tmp_path):
+    path = stating(tmp_path, "hf_vit", {"id2label": names}, 7)
+    with pytest.warns(UserWarning, match="class names of .* are left out: there must be a text for each of 7 outputs"):
+        model = from_checkpoint(path, num_heads=3, **KNOWN)
+    assert "labels" not in model.get_layer("rescale").metadata
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from_checkpoint(path, num_heads=3, **KNOWN, num_classes=2)
