@@ -11,17 +11,29 @@ class LayerDecay(OptimizerHooks):
     """Layer-wise decay of the learning rate, and with it of weight decay.
 
     The configuration of a built optimizer says which variables `exclude_from_weight_decay` left out, by their places
-    among those of `build`: Keras forgets them, and a compiled model that is loaded would decay all.
+    among those of `build`; before that, what it was called with. Keras forgets both, and a compiled model that is
+    loaded would decay all.
     """
 
     def __init__(self, *args, layer_decay=1.0, undecayed=(), **kwargs):
         super().__init__(*args, **kwargs)
         self.layer_decay = layer_decay
-        self.undecayed = list(undecayed)
+        self.undecayed = undecayed if isinstance(undecayed, dict) else list(undecayed)
+        self.excluded = False
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        super().exclude_from_weight_decay(var_list, var_names)
+        self.undecayed = {"paths": [variable.path for variable in var_list or ()], "names": list(var_names or ())}
+        self.excluded = True
 
     def build(self, variables):
-        if self.undecayed and not self.built:
-            self.exclude_from_weight_decay([variables[i] for i in self.undecayed])
+        if self.undecayed and not self.excluded and not self.built:
+            if isinstance(self.undecayed, dict):
+                paths = set(self.undecayed["paths"])
+                left_out, names = [v for v in variables if v.path in paths], self.undecayed["names"]
+            else:
+                left_out, names = [variables[i] for i in self.undecayed], None
+            self.exclude_from_weight_decay(left_out, names)
         super().build(variables)
         self.undecayed = [i for i, variable in enumerate(variables) if self.leaves_out(variable)]
         self.factors = layer_factors([v.path for v in variables], self.layer_decay)

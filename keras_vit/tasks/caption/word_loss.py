@@ -3,11 +3,13 @@
 import keras
 from keras import ops
 
+from keras_vit.utils.losses import Loss
+
 NONE = -1  # in the place of a word that is not to be written
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class WordLoss(keras.losses.Loss):
+class WordLoss(Loss):
     """Cross-entropy of each next word, the mean over an image's words.
 
     Args:

@@ -14,7 +14,7 @@ from keras_vit.tasks.classify import class_tally, distillation, keras_metrics
 from keras_vit.tasks.classify.balance import label_weights
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils.checked import number
-from keras_vit.utils.losses import end_of
+from keras_vit.utils.losses import Loss, end_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,7 +133,7 @@ class Classify(Task):
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class ClassLoss(keras.losses.Loss):
+class ClassLoss(Loss):
     """Cross-entropy between labels and logits, by a softmax or by one sigmoid per class.
 
     The sigmoid form sums over classes, as in big_vision (Beyer et al. 2020, arXiv:2006.07159, section 5).

@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vit.utils.losses import Loss
+
 MOST = 10.0  # of the weights of positives, either way
 FOCUS, MARGIN = 4.0, 0.05  # of the negatives of the asymmetric loss: its paper's for MS-COCO, section 4.1
 
@@ -23,7 +25,7 @@ def positive_weights(labels):
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class SeveralLoss(keras.losses.Loss):
+class SeveralLoss(Loss):
     """Binary cross-entropies of an image, one for each class, summed. Unknown labels add nothing.
 
     `"asymmetric"` makes much of positives where most labels are negative, or are missing (Ridnik et al. 2021,

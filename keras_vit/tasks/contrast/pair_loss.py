@@ -4,12 +4,13 @@ import keras
 from keras import ops
 
 from keras_vit.utils import checks
+from keras_vit.utils.losses import Loss
 
 KINDS = ("softmax", "sigmoid")
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PairLoss(keras.losses.Loss):
+class PairLoss(Loss):
     """Compares every image of a batch with every text, and wants the logits of its own pairs above the others.
 
     `"softmax"` is the mean of two cross-entropies, of an image among the texts and of a text among the images: CLIP

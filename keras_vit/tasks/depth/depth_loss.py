@@ -3,12 +3,14 @@
 import keras
 from keras import ops
 
+from keras_vit.utils.losses import Loss
+
 SCALES = 4  # of the gradients: 1, 1/2, 1/4, 1/8 of the size
 TINY = 1e-4
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class DepthLoss(keras.losses.Loss):
+class DepthLoss(Loss):
     """Scale- and shift-invariant loss of inverse depth, with the gradients of its error at four scales.
 
     Ranftl et al. 2019 (arXiv:1907.01341), section 5: both maps are shifted by their medians and divided by their mean
@@ -56,7 +58,7 @@ def _aligned(maps, known):
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class MetersLoss(keras.losses.Loss):
+class MetersLoss(Loss):
     """Scale-invariant logarithmic error of depth: the root of the mean square of `log(d / d*)`, less most of its mean.
 
     Eigen et al. 2014 (arXiv:1406.2283), equation 4, with the factor 0.85 of Lee et al. 2019 (arXiv:1907.10326).

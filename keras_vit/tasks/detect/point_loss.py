@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import area, paired_giou
+from keras_vit.utils.losses import Loss
 
 ALPHA, BETA = 2.0, 4.0  # of the focal loss, as in "Objects as Points"
 REGION = 0.54  # share of a box's sides in which positions learn its edges, as in TTFNet
@@ -14,7 +15,7 @@ LEAST = math.exp(-4.5)  # a Gaussian at three deviations, the border of that reg
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PointLoss(keras.losses.Loss):
+class PointLoss(Loss):
     """Focal loss of the classes' maps, and generalized IoU of the boxes around each object's center.
 
     A Gaussian around each center, as oblong as its box, is the target of its class: Zhou et al. 2019

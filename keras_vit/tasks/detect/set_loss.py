@@ -5,12 +5,13 @@ from keras import ops
 
 from keras_vit.tasks.detect.assignment import assign
 from keras_vit.tasks.detect.overlap import generalized_iou, paired_giou
+from keras_vit.utils.losses import Loss
 
 NONE_WEIGHT = 0.1  # of the cross-entropy of a box that is matched with no object
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class SetLoss(keras.losses.Loss):
+class SetLoss(Loss):
     """DETR's loss: every object is matched with one box, so that the cost of all matches is the smallest.
 
     Carion et al. 2020 (arXiv:2005.12872), section 3.1 and appendix A.2. The cost of a match is the negated probability

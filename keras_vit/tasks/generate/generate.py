@@ -20,6 +20,7 @@ from keras_vit.tasks.generate.sample_tally import SampleTally, judge_of
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
+from keras_vit.utils.losses import Loss
 
 FIXED = ("mean", "std", "value_range", "metadata")  # arguments of `dit` that the task sets
 BATCH = 64  # images that are drawn at once
@@ -152,7 +153,7 @@ class Generate(Task):
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class VelocityLoss(keras.losses.Loss):
+class VelocityLoss(Loss):
     """Mean squared error of the velocities of each image.
 
     Call arguments:

@@ -15,6 +15,7 @@ from keras_vit.tasks.pretrain.decoder import PixelDecoder
 from keras_vit.tasks.pretrain.encoder import check_encoder
 from keras_vit.tasks.pretrain.layouts import layout_of
 from keras_vit.utils import checks, feeding
+from keras_vit.utils.losses import Loss
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -273,7 +274,7 @@ class MaskedAutoencoder(keras.Model):
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class MaskedLoss(keras.losses.Loss):
+class MaskedLoss(Loss):
     """Mean squared error of each masked patch, averaged over the masked patches of an image.
 
     He et al. 2021 (arXiv:2111.06377), section 3. `MaskedAutoencoder` turns images into the targets.

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_vit.utils.losses import Loss
+
 KINDS = {
     "l2": ops.square,
     "l1": ops.absolute,
@@ -11,7 +13,7 @@ KINDS = {
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class NumberLoss(keras.losses.Loss):
+class NumberLoss(Loss):
     """The mean over the numbers of an image of a function of the error, in standard deviations of the training data.
 
     `"l2"` is the square, `"l1"` the size, and `"huber"` half of the square up to one deviation and linear beyond it

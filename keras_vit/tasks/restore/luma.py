@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_vit.utils.losses import Loss
+
 # Of red, green and blue on a scale of 0 to 255, from 16 to 235: ITU-R BT.601.
 WEIGHTS, BLACK = (65.481 / 255, 128.553 / 255, 24.966 / 255), 16.0
 
@@ -19,7 +21,7 @@ def luma(images):
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PixelDistance(keras.losses.Loss):
+class PixelDistance(Loss):
     """Mean absolute error of pixels, over 255, as Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.3, train.
 
     Args:

@@ -7,13 +7,14 @@ from keras import ops
 from keras_vit.tasks.base import distinct
 from keras_vit.utils import metrics
 from keras_vit.utils.images import mask_pixels, strips
+from keras_vit.utils.losses import Loss
 from keras_vit.utils.resampling import resize_matrix
 
 VOID = 255  # also where an augmented mask has no pixel
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PixelLoss(keras.losses.Loss):
+class PixelLoss(Loss):
     """Softmax cross-entropy of an image's pixels: the mean over those that are not void. Optionally with a Dice loss.
 
     The Dice loss of a class is `1 - (2 * sum(p * t) + 1) / (sum(p) + sum(t) + 1)`, where `p` is a pixel's probability
