@@ -1,8 +1,12 @@
-"""What training and validation data say together: classes without images, and groups that are in both."""
+"""What training and validation data say together: classes without images; images and groups that are in both."""
+
+import hashlib
 
 import numpy as np
 
 from keras_vit.utils.warned import quoted, warn
+
+DIGEST = 16  # bytes of the hash of an image, the first of `Source.digests`
 
 
 def _count(classes, size):
@@ -27,7 +31,7 @@ def class_counts(task, source):
 
 
 def warn_of(task, recipe, train, validation):
-    """Warns of classes that either split lacks, and of groups that both have: the scores would not say so.
+    """Warns of classes that either split lacks, and of images and groups that both have: no score would say so.
 
     Args:
         task: The task with its classes.
@@ -35,6 +39,7 @@ def warn_of(task, recipe, train, validation):
         train, validation: A `memory.Source` each. Of a `records.Stream` nothing is counted: it would be read whole.
     """
     _of_classes(task.classes, *(class_counts(task, source) for source in (train, validation)))
+    warn_of_images(train, validation)
     if "groups" in (recipe.data.columns or {}) or train.given:
         warn_of_groups(train, validation)
 
@@ -54,6 +59,32 @@ def _of_classes(names, train, validation):
             f"No validation image is of {len(unseen)} of {len(names)} classes, of which the scores say nothing: "
             f"{quoted(unseen)}."
         )
+
+
+def warn_of_images(train, validation):
+    """Warns if validation images are training images too: by overlapping parts, copies of files, or the same arrays.
+
+    Data sets have a few equal pictures, fewer than one in a hundred.
+    """
+    if not all(isinstance(source.targets, dict) for source in (train, validation)):
+        return
+    known = set(_contents(train))
+    common = sum(content in known for content in _contents(validation))
+    if common > len(validation) / 100:
+        warn(
+            f"{common} of {len(validation)} validation images are training images too: the scores are of what was "
+            "trained on."
+        )
+
+
+def _contents(source):
+    """Yields what identifies each image of a source: of files the hash of their bytes."""
+    if source.digests is not None:
+        yield from map(bytes, source.digests[:, :DIGEST])
+    elif not source.files:
+        for image in source.images:
+            data = image if isinstance(image, bytes) else np.ascontiguousarray(image)
+            yield hashlib.blake2b(data, digest_size=DIGEST).digest()
 
 
 def warn_of_groups(train, measured, what="validation"):
