@@ -12,7 +12,7 @@ from keras_vit.models import pixel_range
 from keras_vit.models.metadata import stated_labels
 from keras_vit.models.outputs import count_classes, logits_of, probabilities_of
 from keras_vit.models.pixel_range import range_of
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
 
@@ -53,7 +53,7 @@ def plot_attention(
         names = canvas.names(names, len(names))
         titles = [names[i] for i in logits_of(model, predict(model, images)).argmax(-1)]
     figure = plot_maps(canvas.as_bytes(images, known), maps, titles)
-    figure.suptitle(heading, fontsize=10)
+    lettering.heading(figure, heading)
     return figure
 
 
@@ -78,13 +78,11 @@ def plot_maps(
         ValueError: If the numbers of images, maps and titles differ.
     """
     images = canvas.images(images, maps=maps, titles=titles)
-    figure, axes = canvas.tiles(len(images), 4 if len(images) <= 16 else 6, images.shape[1:], times=2)
+    figure, axes = canvas.tiles(len(images), 4 if len(images) <= 16 else 6, images.shape[1:], times=2, titles=titles)
     for i, (image, heat) in enumerate(zip(images, maps)):
         plain, over = axes[2 * i : 2 * i + 2]
         canvas.show(plain, image)
         canvas.show(over, image, heat, limits)
-        if titles is not None:
-            plain.set_title(canvas.words(titles[i]), fontsize=8, loc="left")
     return figure
 
 
@@ -114,15 +112,14 @@ def plot_words(
     most = min(most, MOST_WORDS)
     across = min(1 + most, 9)
     rows = -(-(1 + most) // across)  # of each image
-    figure, axes = canvas.tiles(len(images) * rows * across, across, images.shape[1:], size=1)
+    texts = [[titles[i] if titles is not None else "", *words[i][:most]] for i in range(len(images))]
+    texts = [text for row in texts for text in [*row, *[""] * (rows * across - len(row))]]
+    figure, axes = canvas.tiles(len(texts), across, images.shape[1:], size=1, titles=texts, points=6)
     for i, image in enumerate(images):
         first, *others = axes[i * rows * across : (i + 1) * rows * across]
         canvas.show(first, image)
-        if titles is not None:
-            first.set_title(canvas.words(titles[i]), fontsize=6, loc="left")
-        for axis, word, heat in zip(others, words[i], maps[i]):
+        for axis, _, heat in zip(others, words[i], maps[i]):
             canvas.show(axis, image, heat)
-            axis.set_title(canvas.words(canvas.short(word)), fontsize=6)
     return figure
 
 
@@ -165,7 +162,7 @@ def plot_worst(
     titles = [f"{classes[labels[i]]}, predicted {classes[p.argmax()]} ({p.max():.0%})" for i, p in zip(chosen, wrong)]
     shown = canvas.as_bytes(images[chosen], range_of(model))
     figure = plot_maps(shown, attention_relevance(model, images[chosen], wrong.argmax(-1)), titles)
-    figure.suptitle("Worst mistakes, and what supported the wrong class", fontsize=10)
+    lettering.heading(figure, "Worst mistakes, and what supported the wrong class")
     return figure
 
 
@@ -203,7 +200,7 @@ def plot_heads(image: np.ndarray, maps: np.ndarray) -> "Figure":
             axis.set_title(f"head {head}", fontsize=7)
         if head == 0:
             axis.set_ylabel(f"block {layer}", fontsize=7)
-    figure.suptitle("Attention to each patch, by block and head", fontsize=10)
+    lettering.heading(figure, "Attention to each patch, by block and head")
     return figure
 
 
@@ -231,12 +228,12 @@ def plot_patches(image: np.ndarray, maps: np.ndarray, patches: Sequence[tuple[in
             f"Received: {len(patches)} patches, maps of shape {maps.shape}"
         )
     height, width = (pixels / count for pixels, count in zip(image.shape, maps.shape[1:]))
-    figure, axes = canvas.tiles(1 + len(patches), 5, image.shape, size=2)
+    titles = ["", *(f"row {row}, column {column}" for row, column in patches)]
+    figure, axes = canvas.tiles(1 + len(patches), 5, image.shape, size=2, titles=titles)
     canvas.show(axes[0], image)
     for i, ((row, column), heat) in enumerate(zip(patches, maps)):
         color = canvas.COLORS[i % len(canvas.COLORS)]
         canvas.show(axes[1 + i], image, heat)
-        axes[1 + i].set_title(f"row {row}, column {column}", fontsize=8, color=color)
         for axis in (axes[0], axes[1 + i]):
             place = (column * width, row * height)
             axis.add_patch(Rectangle(place, width, height, fill=False, edgecolor=color, linewidth=2))

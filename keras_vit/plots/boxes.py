@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 from keras_vit.plots.masks import colors
 from keras_vit.utils.images import colored
 
@@ -37,11 +37,11 @@ def boxed(image, edges, classes, class_names, scores=None):
         color = tuple(map(int, colors(len(class_names))[classes[i]]))
         top, left, bottom, right = (float(edge) * times for edge in edges[i])
         draw.rectangle((left, top, max(right, left), max(bottom, top)), outline=color, width=line)
-        name = [] if len(classes) > MANY and scores is not None else [canvas.short(class_names[classes[i]])]
+        name = [] if len(classes) > MANY and scores is not None else [lettering.short(class_names[classes[i]])]
         text = " ".join([*name, *([] if scores is None else [f"{scores[i]:.0%}"])])
         place = draw.textbbox((left + line, top + line), text, font=font)
         draw.rectangle((place[0] - line, place[1] - line, place[2] + line, place[3] + line), fill=color)
-        draw.text((left + line, top + line), text, fill="white", font=font)
+        draw.text((left + line, top + line), text, fill=canvas.ink(np.divide(color, 255)), font=font)
     return np.asarray(pixels)
 
 
@@ -60,10 +60,11 @@ def plot_precision(precision: np.ndarray, class_names: Sequence[str]) -> "Figure
     order = [i for i in np.argsort(means, kind="stable") if means[i] >= 0][:MANY]
     figure = canvas.figure(5.6, 3.8)
     axis = figure.subplots()
+    lines, every = [], np.linspace(0, 1, len(precision))
     for i in order:
-        color = colors(len(texts))[i] / 255
-        axis.plot(np.linspace(0, 1, len(precision)), precision[:, i], color=color, label=f"{texts[i]} {means[i]:.3f}")
+        label = f"{means[i]:.3f} {texts[i]}"
+        lines += axis.plot(every, precision[:, i], color=colors(len(texts))[i] / 255, label=label)
     axis.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
-    axis.legend(frameon=False, fontsize=8)
     axis.grid(alpha=0.3)
+    lettering.legend(figure, lines, [line.get_label() for line in lines])
     return figure

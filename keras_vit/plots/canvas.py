@@ -2,18 +2,19 @@
 
 import functools
 import io
-import re
 
 import numpy as np
 
 from keras_vit.models.outputs import distinct
+from keras_vit.plots import lettering
 from keras_vit.utils import checks
 
 # Okabe and Ito's palette, which color-blind people can tell apart, without its black and yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 FRAMES = 4  # of a clip in a picture, at most
-LETTERS = 24  # of a class's name in a figure of many, at most
+INK = "#111111"  # black on a light ground: a page turns pure black into its text color
+PAPER = "#fefefe"  # white that a page turns into its ground
 
 
 def figure(width, height):
@@ -23,6 +24,7 @@ def figure(width, height):
 
 @functools.cache
 def _figure_class():
+    import matplotlib
     from matplotlib.figure import Figure
 
     class NotebookFigure(Figure):
@@ -33,13 +35,17 @@ def _figure_class():
             self.savefig(written, format="png")
             return written.getvalue()
 
+        def draw(self, renderer):
+            with lettering.in_all_scripts(told=matplotlib.rcParams["svg.fonttype"] != "none"):
+                super().draw(renderer)
+
         def __reduce__(self):  # pickle does not find a class inside a function
             return Figure, (), self.__getstate__()
 
     return NotebookFigure
 
 
-def tiles(count, across, shape, size=1.6, times=1):
+def tiles(count, across, shape, size=1.6, times=1, titles=None, most=2, points=lettering.TITLE):
     """Returns a figure, and a list of axes without frames, in rows of tiles.
 
     Args:
@@ -48,15 +54,46 @@ def tiles(count, across, shape, size=1.6, times=1):
         shape: `(height, width, ...)` of an image.
         size: Width of an image in inches.
         times: Images per tile, side by side.
+        titles: A text over each tile, or `None`; what needs more lines than `most` is cut.
+        most: Lines of a title.
+        points: Their size.
     """
     across = max(1, min(across, count))
     size = max(size, 4.8 / (across * times))  # wide enough for a heading
     rows = -(-count // across)
-    drawn = figure(size * across * times, (size * shape[0] / shape[1] + 0.2) * rows + 0.3)
+    room = size * times - 0.12
+    lines = [lettering.fitted(text, room, points, most) for text in titles or ()]
+    above = lettering.height(max([text.count("\n") + 1 for text in lines if text] or [0]), points) + 0.2
+    drawn = figure(size * across * times, (size * shape[0] / shape[1] + above) * rows + 0.3)
     axes = list(drawn.subplots(rows, across * times, squeeze=False).ravel())
     for axis in axes:
         axis.set_axis_off()
+    for text, axis in zip(lines, axes[::times]):
+        axis.set_title(text, fontsize=points, loc="left")
     return drawn, axes[: count * times]
+
+
+def bars(names, count):
+    """Returns a figure for a bar of each name, the names left of them, and its axes."""
+    names = max(map(lettering.width, names), default=0)
+    drawn = figure(4.2 + max(names, 1.8), 1 + 0.25 * max(count, 1))
+    return drawn, drawn.subplots()
+
+
+def end_at_one(axis):
+    """Ends a horizontal axis of shares at 1, with a little room for the marker there."""
+    low = axis.get_xlim()[0]
+    axis.set_xlim(low, 1.02)
+    axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= 1])
+    axis.set_xlim(low, 1.02)
+
+
+def ink(color):
+    """Returns the color of text on a ground: white, or nearly black, whichever has more contrast."""
+    from matplotlib.colors import to_rgb
+
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
+    return "white" if 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] < 0.18 else INK
 
 
 def show(axis, image, heat=None, limits=(None, None)):
@@ -155,7 +192,7 @@ def names(class_names, count):
         return [str(i) for i in range(count)]
     if len(class_names) != count:
         raise ValueError(f"`class_names` must name each of {count} classes. Received: {len(class_names)} class_names")
-    return list(distinct([words(name) for name in class_names]))
+    return list(distinct([lettering.words(name) for name in class_names]))
 
 
 def classes(class_names, **labels):
@@ -184,19 +221,3 @@ def classes(class_names, **labels):
     count = most + 1 if class_names is None else len(class_names)
     texts = names(class_names, count)
     return texts, *(checks.class_indices(array, count, name=name) for name, array in arrays.items())
-
-
-def words(text):
-    """Returns a text that matplotlib draws as it is: it reads `$...$` as a formula."""
-    return re.sub(r"(?<!\\)\$", r"\$", printable(text))
-
-
-def short(text):
-    """Returns a text that an axis has room for: printable, and cut to `LETTERS` characters."""
-    text = printable(text)
-    return text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…"
-
-
-def printable(text):
-    """Returns a text with "\N{REPLACEMENT CHARACTER}" for characters that no picture, SVG or HTML can contain."""
-    return re.sub("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", str(text))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 
 MOST = 10  # classes in one figure
 POINTS = 201  # of a curve, so that the figure of many images is not large
@@ -35,7 +35,7 @@ def draw_curves(names, of, thresholds=None):
     for place, i in enumerate(sorted(areas, key=areas.get)[:MOST]):
         style = {"color": canvas.COLORS[place % len(canvas.COLORS)]}
         style["linestyle"] = "-" if place < len(canvas.COLORS) else ":"
-        (truth, certainty), text = of(i), canvas.words(canvas.short(names[i]))
+        (truth, certainty), text = of(i), lettering.words(lettering.short(names[i]))
         false, true, _ = roc_curve(truth, certainty)
         left.plot(every, np.interp(every, false, true), label=f"{text} {areas[i]:.3f}", **style)
         precision, recall, _ = precision_recall_curve(truth, certainty)
@@ -51,5 +51,5 @@ def draw_curves(names, of, thresholds=None):
     for axis, place in ((left, "lower right"), (right, "lower left")):
         axis.set(xlim=(0, 1), ylim=(0, 1.02))
         axis.grid(alpha=0.3)
-        axis.legend(framealpha=0.7, edgecolor="none", fontsize=8, loc=place)
+        axis.legend(framealpha=0.8, facecolor=canvas.PAPER, edgecolor="none", fontsize=lettering.TITLE, loc=place)
     return figure

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,9 +50,11 @@ def plot_embedding(
     axis.set(xticks=[], yticks=[])
     if images is not None:
         _pictures(axis, points, canvas.images(images, points=points))
-    if len(drawn) <= len(canvas.COLORS) * len(MARKERS):
-        look = {"frameon": False, "fontsize": 8, "markerscale": 1.6, "ncols": 1 + (len(drawn) - 1) // 24}
-        figure.legend(list(drawn.values()), [texts[i] for i in drawn], loc="outside right upper", **look)
+    looks = len(canvas.COLORS) * len(MARKERS)
+    if len(drawn) <= looks:
+        lettering.legend(figure, drawn.values(), [texts[i] for i in drawn], below=False)
+    else:
+        axis.set_title(f"{len(drawn)} classes: each color and marker is of several", fontsize=lettering.TITLE)
     return figure
 
 
@@ -80,16 +82,15 @@ def plot_neighbors(
             f"`indices` must have the shape (queries, count), with values from 0 to {len(images) - 1}. "
             f"Received: shape={indices.shape}, from {indices.min()} to {indices.max()}"
         )
-    figure, axes = canvas.tiles(indices.size + len(queries), 1 + indices.shape[1], images.shape[1:], size=1.1)
+    found = [["query", *("" if titles is None else titles[i] for i in row)] for row in indices]
+    texts = [text for row in found for text in row]
+    figure, axes = canvas.tiles(len(texts), len(found[0]), images.shape[1:], size=1.1, titles=texts)
     rows = np.reshape(axes, (len(queries), -1))
     for row, query, nearest in zip(rows, queries, indices):
         canvas.show(row[0], query)
-        row[0].set_title("query", fontsize=8)
         for axis, i in zip(row[1:], nearest):
             canvas.show(axis, images[i])
-            if titles is not None:
-                axis.set_title(canvas.words(titles[i]), fontsize=8)
-    figure.suptitle("Query images and their nearest neighbors", fontsize=10)
+    lettering.heading(figure, "Query images and their nearest neighbors")
     return figure
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import keras
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
+from keras_vit.plots.masks import colors
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
@@ -55,32 +56,29 @@ def plot_history(
     columns = dict.fromkeys(column.removeprefix("val_") for column in columns)
     panels = [column for column in columns if column not in (*LAST, *UNDRAWN)]
     panels += [column for column in LAST if column in columns]
-    figure = canvas.figure(8, 3.2 if len(panels) <= 2 else 5.6)
-    axes = figure.subplots(-(-len(panels) // 2), 2, squeeze=False).ravel()
+    rows, many = -(-len(panels) // 2), len(runs) > 1
+    figure = canvas.figure(8, 3.2 if rows == 1 else 2.7 * rows)
+    axes, hues = figure.subplots(rows, 2, squeeze=False).ravel(), colors(max(len(runs), 2)) / 255
     for axis, panel in zip(axes, panels):
         validation = None if panel in LAST else f"val_{panel}"
-        for i, (name, one) in enumerate(runs.items()):
-            color = canvas.COLORS[i % len(canvas.COLORS)]
-            other = canvas.COLORS[1] if len(runs) == 1 else color
+        for hue, (name, one) in zip(hues, runs.items()):
             if panel in one:
                 text = f"{name} training".strip() if validation else name or None
-                _draw(
-                    axis,
-                    places[name][panel],
-                    one[panel],
-                    "-" if len(runs) == 1 or not validation else ":",
-                    color,
-                    text,
-                )
+                _draw(axis, places[name][panel], one[panel], ":" if many and validation else "-", hue, text)
             if validation in one:
-                _draw(axis, places[name][validation], one[validation], "-", other, f"{name} validation".strip())
-        axis.set(xlabel="epoch", ylabel=panel.replace("_", " "))
+                text = f"{name} validation".strip()
+                _draw(axis, places[name][validation], one[validation], "-", hue if many else hues[1], text)
+        axis.set(xlabel="epoch", ylabel=lettering.fitted(panel.replace("_", " "), 1.9, 10))
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if panel == "learning_rate":
             axis.yaxis.set_major_formatter(lambda value, _: _rate(value))
         axis.grid(alpha=0.3)
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(frameon=False, fontsize=8)
+    measured = any(column.startswith("val_") for one in runs.values() for column in one)
+    if many:
+        lettering.legend(figure, map(_line, hues), runs)
+        axes[0].set_title("dotted: training; drawn: validation" if measured else "", fontsize=lettering.TITLE)
+    else:
+        lettering.legend(figure, map(_line, hues[: 1 + measured]), ["training", "validation"][: 1 + measured])
     for axis in axes[len(panels) :]:
         axis.set_axis_off()
     return figure
@@ -115,6 +113,12 @@ def _validated(epochs, count, freq):
             f"`fit` if that is another; possible: {', '.join(map(str, fitting))}"
         )
     return fitting.get(best, [])
+
+
+def _line(color):
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=color)
 
 
 def _draw(axis, epochs, values, style, color, label):

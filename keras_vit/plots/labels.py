@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,13 +29,13 @@ def plot_precisions(
     """
     precisions, positives, known = np.asarray(precisions), np.asarray(positives), np.asarray(known)
     order = np.argsort(precisions, kind="stable")[:BARS]
-    places, texts = np.arange(len(order)), [canvas.words(canvas.short(name)) for name in names]
-    figure = canvas.figure(6, 1 + 0.25 * len(order))
-    axis = figure.subplots()
+    places, texts = np.arange(len(order)), [lettering.words(lettering.short(name)) for name in names]
+    figure, axis = canvas.bars([f"{texts[i]} (9999)" for i in order], len(order))
     axis.barh(places, precisions[order], color=canvas.COLORS[5])
     axis.plot((positives / np.maximum(known, 1))[order], places, "o", color="#222222", markeredgecolor="white")
     axis.set_yticks(places, [f"{texts[i]} ({positives[i]})" for i in order], fontsize=8)
     axis.set(xlabel="average precision (in brackets: images with the label)", xlim=(0, 1.02))
+    canvas.end_at_one(axis)
     axis.invert_yaxis()
     if len(order) < len(precisions):
         axis.set_title(f"the {len(order)} of {len(precisions)} classes with the lowest", fontsize=9)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 from keras_vit.plots.predictions import draw_shares
 from keras_vit.utils import checks
 from keras_vit.utils.images import colored
@@ -89,8 +89,7 @@ def plot_masks(
     for axis, image, mask in zip(axes, images, masks):
         axis.imshow(overlay(image, mask, texts, first))
     shown = [(color, text) for color, text in zip(colors(len(texts)), texts) if text.lower() != UNPAINTED]
-    patches = [Patch(color=color / 255, label=canvas.words(text)) for color, text in shown]
-    figure.legend(handles=patches, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
+    lettering.legend(figure, [Patch(color=color / 255) for color, _ in shown], [text for _, text in shown])
     return figure
 
 
@@ -118,12 +117,12 @@ def plot_iou(matrix: np.ndarray, class_names: Sequence[str] | None = None) -> "F
     mean = np.nanmean(each) if matrix.any() else 0.0
     found = np.nan_to_num(each)  # a class that is nowhere
     order = np.argsort(-found, kind="stable")
-    figure = canvas.figure(6.4, 0.9 + 0.26 * len(texts))
-    axis = figure.subplots()
-    axis.barh([texts[i] for i in order], found[order], color=canvas.COLORS[0])
-    axis.axvline(mean, color=canvas.COLORS[1], linestyle="--", label=f"mean {mean:.3f}")
+    figure, axis = canvas.bars(texts, len(texts))
+    axis.barh(range(len(order)), found[order], color=canvas.COLORS[0])
+    axis.set_yticks(range(len(order)), [texts[i] for i in order], fontsize=lettering.TITLE)
+    line = axis.axvline(mean, color=canvas.COLORS[1], linestyle="--")
     axis.set(xlim=(0, 1), xlabel="intersection over union")
-    axis.legend(frameon=False, fontsize=8)
+    lettering.legend(figure, [line], [f"mean {mean:.3f}"])
     axis.spines[["top", "right"]].set_visible(False)
     return figure
 

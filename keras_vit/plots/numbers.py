@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ACROSS = 4  # numbers in a row
 MANY = 2000  # points, beyond which they are drawn as a density
 
 
@@ -33,14 +34,19 @@ def plot_numbers(truth: np.ndarray, found: np.ndarray, names: Sequence[str]) -> 
             "`truth` and `found` must be (images, numbers), with a name for each number. "
             f"Received: shapes {truth.shape} and {found.shape}, {len(names)} names"
         )
-    figure = canvas.figure(3.4 * len(names), 3.4)
-    for axis, name, true, said in zip(figure.subplots(1, len(names), squeeze=False)[0], names, truth.T, found.T):
+    across = min(len(names), ACROSS)
+    rows = -(-len(names) // across)
+    figure = canvas.figure(3.4 * across, 3.4 * rows)
+    axes = figure.subplots(rows, across, squeeze=False).ravel()
+    for axis in axes[len(names) :]:
+        axis.set_axis_off()
+    for axis, name, true, said in zip(axes, names, truth.T, found.T):
         low, high = (f(np.concatenate([true, said])) for f in (np.min, np.max))
         if len(true) > MANY:
             axis.hexbin(true, said, gridsize=40, bins="log", cmap="Blues", linewidths=0)
         else:
             axis.plot(true, said, "o", color=canvas.COLORS[0], markersize=3, alpha=0.5)
         axis.plot([low, high], [low, high], "--", color="#888888", linewidth=1)
-        axis.set_xlabel(f"true {name}")
-        axis.set_ylabel(f"predicted {name}")
+        axis.set_xlabel(lettering.fitted(f"true {name}", 2.2, 10))
+        axis.set_ylabel(lettering.fitted(f"predicted {name}", 2.2, 10))
     return figure

@@ -1,6 +1,5 @@
 """A figure of pictures."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,6 @@ from keras_vit.plots import canvas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-LETTER = 0.07  # inches, at most, of one in a title
 
 
 def plot_pictures(pictures: Sequence[np.ndarray], titles: Sequence[str] | None = None, across: int = 4) -> "Figure":
@@ -33,10 +30,7 @@ def plot_pictures(pictures: Sequence[np.ndarray], titles: Sequence[str] | None =
         raise ValueError(
             f"`pictures` must be one or more, with one title each. Received: {len(pictures)} pictures, titles: {count}"
         )
-    figure, axes = canvas.tiles(len(pictures), across, np.shape(pictures[0]))
-    for i, (axis, picture) in enumerate(zip(axes, pictures)):
+    figure, axes = canvas.tiles(len(pictures), across, np.shape(pictures[0]), titles=titles, most=6)
+    for axis, picture in zip(axes, pictures):
         canvas.show(axis, picture)
-        if titles is not None:
-            characters = int(figure.get_figwidth() / min(across, len(pictures)) / LETTER)
-            axis.set_title(textwrap.fill(canvas.words(titles[i]), characters), fontsize=8, loc="left")
     return figure

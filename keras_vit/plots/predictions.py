@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_vit.explain import Calibration
 from keras_vit.explain.answers import confused, confusion
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 from keras_vit.utils import checks
 from keras_vit.utils.metrics import SENSITIVITY, partial_auc
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WRITTEN = 20  # up to this number of classes each cell shows its number
 CELLS, PAIRS = 1000, 40  # classes in a matrix, at most; of more, the confusions in a figure
 TICKS = 50  # names on an axis, at most
-INK = "#111111"  # black on a light cell: the report turns pure black into the page's text color
+ZERO = "#6b6b6b"  # of a number in a white cell
 
 
 def plot_confusion(
@@ -49,10 +49,10 @@ def plot_confusion(
 
 def _draw_pairs(pairs, texts, images):
     """Draws a bar for each pair of a label and a prediction, by the texts and the images of all classes."""
-    figure, places = canvas.figure(6, 1 + 0.25 * max(len(pairs), 1)), range(len(pairs))
-    axis = figure.subplots()
+    named = [f"{texts[a]} ({images[a]}) → {texts[b]}" for (a, b), _ in pairs]
+    (figure, axis), places = canvas.bars(named, len(pairs)), range(len(pairs))
     axis.barh(places, [count for _, count in pairs], color=canvas.COLORS[5])
-    axis.set_yticks(places, [f"{texts[a]} ({images[a]}) → {texts[b]}" for (a, b), _ in pairs], fontsize=8)
+    axis.set_yticks(places, named, fontsize=lettering.TITLE)
     axis.set(xlabel="images predicted so (in brackets: images of the true class)")
     axis.invert_yaxis()
     axis.set_title(f"{len(pairs)} most frequent confusions of {len(texts):,} classes", fontsize=9)
@@ -68,13 +68,14 @@ def draw_shares(shares, numbers, texts):
         texts: A text for each class.
     """
     count = len(texts)
-    side, longest = min(2.4 + 0.4 * count, 9), 0.07 * max(map(len, texts))  # inches
+    texts = texts if count == 1 else [lettering.words(lettering.short(text)) for text in texts]
+    side, longest = min(2.8 + 0.4 * count, 9), max(map(lettering.width, texts))  # inches
     figure = canvas.figure(side + 0.8 + longest, side + longest)
     axis = figure.subplots()
     drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if count <= WRITTEN:
         for (row, column), number in np.ndenumerate(numbers):
-            color = "white" if shares[row, column] > 0.5 else INK if number else "#aaaaaa"
+            color = canvas.ink(drawn.to_rgba(shares[row, column])[:3]) if number else ZERO
             axis.text(column, row, number, ha="center", va="center", fontsize=7, color=color)
     shown = np.arange(0, count, -(-count // TICKS))
     axis.set(xticks=shown, yticks=shown, xlabel="predicted class", ylabel="true class")
@@ -104,19 +105,19 @@ def plot_per_class(
     texts = canvas.names(class_names, len(recall))
     order = np.argsort(recall, kind="stable")[:most]  # NaN, a class without images, comes last
     places = np.arange(len(order))
-    figure = canvas.figure(6, 1 + 0.25 * len(order))
-    axis = figure.subplots()
+    named = [f"{texts[i]} ({measures['support'][i]})" for i in order]
+    figure, axis = canvas.bars(named, len(order))
     axis.hlines(places, recall[order], precision[order], color="#cccccc", zorder=1)
-    axis.plot(recall[order], places, "o", color=canvas.COLORS[0], label="recall")
-    axis.plot(precision[order], places, "D", color=canvas.COLORS[1], label="precision", markersize=5)
-    axis.set_yticks(places, [f"{texts[i]} ({measures['support'][i]})" for i in order], fontsize=8)
+    dots = axis.plot(recall[order], places, "o", color=canvas.COLORS[0])
+    dots += axis.plot(precision[order], places, "D", color=canvas.COLORS[1], markersize=5)
+    axis.set_yticks(places, named, fontsize=lettering.TITLE)
     axis.set(xlabel="share (in brackets: images of the class)")
-    axis.set_xlim(right=1.02)
+    canvas.end_at_one(axis)
     axis.invert_yaxis()
     axis.grid(alpha=0.3)
     if len(order) < len(recall):
         axis.set_title(f"the {len(order)} of {len(recall)} classes with the lowest recall", fontsize=9)
-    axis.legend(frameon=False, fontsize=8)
+    lettering.legend(figure, dots, ["recall", "precision"])
     return figure
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ def plot_filters(filters: np.ndarray) -> "Figure":
     figure, axes = canvas.tiles(len(filters), 7, filters.shape[1:], size=1)
     for axis, values in zip(axes, filters):
         canvas.show(axis, 127.5 * (1 + values / max(np.abs(values).max(), 1e-12)))
-    figure.suptitle("Principal components of the filters", fontsize=10)
+    lettering.heading(figure, "Principal components of the filters")
     return figure
 
 

@@ -13,7 +13,7 @@ from keras_vit.models import anatomy
 from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.models.pixel_range import range_of
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 from keras_vit.runs import looking, results, trained
 from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
@@ -189,7 +189,7 @@ def _hints(task, outputs, chosen, labels):
     hints = {}
     for i, (output, label) in enumerate(zip(outputs, labels)):
         text = f"image {i}: {task.caption(output, chosen[i])}"
-        hints.setdefault(f"class_{label}", []).append(canvas.printable(text))
+        hints.setdefault(f"class_{label}", []).append(lettering.printable(text))
     return hints
 
 

@@ -5,6 +5,8 @@ import io
 import warnings
 from xml.dom import minidom
 
+from keras_vit.plots.canvas import PAPER
+
 QUALITY = 85  # of JPEG
 METADATA = ("Creator", "Date", "Format", "Type")  # what matplotlib writes into each file by default
 
@@ -36,7 +38,9 @@ def svg(figure, name, hints=None):
             group.removeAttribute("id")
     for element in drawing.getElementsByTagName("*"):
         if element.hasAttribute("style"):
-            element.setAttribute("style", element.getAttribute("style").replace("#000000", "currentColor"))
+            element.setAttribute(
+                "style", element.getAttribute("style").replace("#000000", "currentColor").replace(PAPER, "var(--page)")
+            )
     return drawing.toxml()
 
 

@@ -12,7 +12,7 @@ from keras_vit.explain.reading import read_by_head
 from keras_vit.explain.relevance import has_classes
 from keras_vit.models import anatomy, counting
 from keras_vit.models.pixel_range import range_of
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
 from keras_vit.utils import checks, extras, files, machine, metrics
@@ -105,7 +105,7 @@ def _figures(facts):
         figures["history"].set_size_inches(6, figures["history"].get_figheight())  # its words must fit a phone
     drawn = {name: embed.svg(figure, name) for name, figure in figures.items()}
     if len(facts.points):
-        names = [canvas.short(name) for name in facts.class_names] or None
+        names = [lettering.short(name) for name in facts.class_names] or None
         figure = plots.plot_embedding(facts.points, facts.labels, names)
         drawn["embedding"] = embed.svg(figure, "embedding", facts.hints)
     return drawn

@@ -28,7 +28,7 @@ def test_precision_over_recall():
     precision = np.linspace(1, 0, 101)[:, None] * [1.0, 0.5, 0.0] + [0, 0, -1.0]
     figure = plots.plot_precision(precision, ("a", "b", "nowhere"))
     [axis] = figure.axes
-    assert [line.get_label() for line in axis.lines] == ["b 0.250", "a 0.500"]
+    assert [line.get_label() for line in axis.lines] == ["0.250 b", "0.500 a"]
     np.testing.assert_allclose(axis.lines[1].get_xydata()[25], [0.25, 0.75])
     with pytest.raises(ValueError, match="must name each of 3 classes"):
         plots.plot_precision(precision, ("a", "b"))

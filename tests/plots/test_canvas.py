@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 
 
 @pytest.mark.parametrize("count, across, drawn", [(1, 1, 2), (5, 4, 16), (64, 6, 132)])
@@ -69,11 +69,11 @@ def test_a_figure_is_matplotlibs_and_can_be_pickled(tmp_path):
 
 
 def test_dollars_are_drawn_and_no_formula():
-    assert canvas.words("$x_$") == r"\$x_\$" == canvas.words(canvas.words("$x_$"))
+    assert lettering.words("$x_$") == r"\$x_\$" == lettering.words(lettering.words("$x_$"))
 
 
 def test_characters_that_no_picture_can_contain_are_replaced():
-    assert canvas.words("a\x07b \ufffe \udcff $x$ \u96ea") == "a\ufffdb \ufffd \ufffd \\$x\\$ \u96ea"
+    assert lettering.words("a\x07b \ufffe \udcff $x$ \u96ea") == "a\ufffdb \ufffd \ufffd \\$x\\$ \u96ea"
 
 
 def test_classes_are_indices_or_names():

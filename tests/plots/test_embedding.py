@@ -33,7 +33,7 @@ def test_neighbors_stand_beside_their_image(tmp_path):
     titles = [str(i) for i in range(60)]
     figure = plots.plot_neighbors(IMAGES[:2], IMAGES, [[5, 7, 9], [1, 0, 3]], titles)
     drawn = [axis for axis in figure.axes if axis.images]
-    assert [axis.get_title() for axis in drawn] == ["query", "5", "7", "9", "query", "1", "0", "3"]
+    assert [axis.get_title("left") for axis in drawn] == ["query", "5", "7", "9", "query", "1", "0", "3"]
     np.testing.assert_allclose(drawn[2].images[0].get_array(), IMAGES[7] / 255, atol=1e-6)
     figure.savefig(tmp_path / "neighbors.png")
 

@@ -25,10 +25,11 @@ def test_runs_are_compared_with_their_rate_and_pace(tmp_path):
     more = HISTORY | {"learning_rate": [1e-3, 5e-4], "images_per_second": [100, 200]}
     figure = plot_history({"first": more, "second": {"loss": [3.0], "accuracy": [0.2]}})
     loss, _, rate, pace = figure.axes
-    texts = [text.get_text() for text in loss.get_legend().get_texts()]
-    assert texts == ["first training", "first validation", "second training"]
+    assert [line.get_label() for line in loss.lines] == ["first training", "first validation", "second training"]
     np.testing.assert_array_equal(rate.lines[0].get_ydata(), [1e-3, 5e-4])
-    assert [text.get_text() for text in rate.get_legend().get_texts()] == ["first"]
+    assert [line.get_label() for line in rate.lines] == ["first"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["first", "second"]
+    assert loss.get_title() == "dotted: training; drawn: validation"
     assert pace.get_ylabel() == "images per second" and len(pace.lines) == 1
     figure.savefig(tmp_path / "curves.png")
 

@@ -85,13 +85,13 @@ class ClassTally:
     def figures(self):
         from keras_vit import plots
         from keras_vit.explain import answers
-        from keras_vit.plots import canvas
+        from keras_vit.plots import canvas, lettering
         from keras_vit.plots.curves import draw_curves
         from keras_vit.plots.predictions import CELLS
 
         labels, predictions, _, certainty = self._arrays()
         names, calibration = distinct(self.task.classes), self._calibration
-        short = [canvas.short(name) for name in names]
+        short = [lettering.short(name) for name in names]
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         first = int(len(names) == 2)  # of two, the other's curves are the same
