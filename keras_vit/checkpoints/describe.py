@@ -147,13 +147,19 @@ def one_error(checkpoint, form):
         yield
     except ValueError as error:
         kind = checkpoint.kind()
-        if not kind or type(error) is not ValueError or str(checkpoint.config.get("model_type")) in str(error):
+        if not kind or type(error) is not ValueError or _kind_is_said(checkpoint.config, error):
             raise
         raise ValueError(f"{error}{'' if str(error).endswith('.') else '.'}{kind}") from None
     except (AttributeError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
         raise ValueError(
             f"The configuration of {str(checkpoint.path)!r} does not describe a model of {form.name}: {error}"
         ) from None
+
+
+def _kind_is_said(config, error):
+    """Returns whether an error has the kind of model that a configuration states."""
+    kinds = [config.get(name) for name in ("model_type", "architecture")]
+    return any(isinstance(kind, str) and kind in str(error) for kind in kinds)
 
 
 def class_names(checkpoint, count):

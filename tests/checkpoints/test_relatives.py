@@ -69,3 +69,12 @@ def test_positions_of_all_blocks_and_of_each_are_not_added(shared, each, tmp_pat
         from_checkpoint(tmp_path)
     safetensors.numpy.save_file({k: v for k, v in arrays.items() if k != name} | own, tmp_path / "model.safetensors")
     assert_same_weights(weights(from_checkpoint(tmp_path)), weights(from_checkpoint(FOLDER / "data2vec_shared")))
+
+
+@pytest.mark.parametrize("config", [{"model_type": "swin"}, {"architecture": "swin_tiny_patch4_window7_224"}])
+def test_a_refusal_names_the_kind_that_the_configuration_states(config, tmp_path):
+    names = ("patch_embed.proj.weight", "layers.0.blocks.0.attn.proj.weight")
+    safetensors.numpy.save_file({n: np.ones((8, 3, 4, 4), "float32") for n in names}, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="|".join(config.values())):
+        from_checkpoint(tmp_path)

@@ -67,7 +67,8 @@ class Checkpoint(NamedTuple):
 
     def kind(self):
         """Returns a sentence with the kind of model that the settings name, for errors; empty if they name none."""
-        named = [self.config.get("model_type"), *(self.config.get("architectures") or ())[:1]]
+        named = [self.config.get(name) for name in ("model_type", "architecture")]  # transformers' and timm's
+        named += (self.config.get("architectures") or ())[:1]
         named = [repr(name) for name in named if isinstance(name, str) and name]
         return f" Its config.json says {', '.join(named)}." if named else ""
 
