@@ -11,6 +11,7 @@ from keras_vit.utils import checks, extras
 from keras_vit.utils.feeding import predict
 from keras_vit.utils.keras_private import sublayers
 
+AFTER = (keras.layers.Softmax, keras.layers.Activation, keras.layers.Dropout)  # a head
 METHODS = ("pca", "tsne", "umap")
 
 
@@ -46,13 +47,20 @@ def vectors_of(model):
     """Returns the symbolic input of the head of a model, or of the model nested last in it."""
     if not outputs_of(model):
         raise ValueError(f"The model must be a functional Keras model. Received: {checks.shown(model)}")
-    last = next((layer for layer in model.layers if layer.name == "head"), model.layers[-1])
+    last = next((layer for layer in model.layers if layer.name == "head"), _last(model))
     if isinstance(last, keras.layers.Dense) and last.name != "pre_logits":  # which is the end without a head
         return last.input
     nested = [node for node in leading_to(model.outputs) if node.operation is last and outputs_of(last)]
     if not nested or vectors_of(last) is last.outputs[0]:
         return model.outputs[0]
     return keras.Model(last.inputs, vectors_of(last))(nested[0].input_tensors)
+
+
+def _last(model):
+    """Returns the last layer or model of a model, but for a softmax and others without weights after one that has."""
+    layers = [layer for layer in model.layers if layer.weights]
+    after = model.layers[model.layers.index(layers[-1]) + 1 :] if layers else model.layers
+    return layers[-1] if layers and all(isinstance(layer, AFTER) for layer in after) else model.layers[-1]
 
 
 def unit(vectors):

@@ -10,6 +10,9 @@ from keras_vit.layers.functional import Model
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.utils import checks
+from keras_vit.utils.keras_private import calls_after
+
+NORMS = (keras.layers.LayerNormalization, keras.layers.RMSNormalization)
 
 
 def features(
@@ -49,7 +52,7 @@ def features(
             f"`layers` must be a list of block indices, which go from 0 to {len(blocks) - 1} in {model.name!r}. "
             f"Received: layers={checks.shown(layers)}"
         )
-    last = vit.get_layer("norm") if norm and any(layer.name == "norm" for layer in vit.layers) else None
+    last = _norm(vit, blocks[-1]) if norm else None
     if norm and (last is None or len(last.output.shape) != 3):
         raise ValueError(f"{model.name!r} must have a norm before the pooling. Received: norm=True")
     prefix, (*steps, rows, columns) = anatomy.num_prefix(model), anatomy.grid(model)
@@ -66,3 +69,10 @@ def features(
     for graph, tensor in reversed(inside.entrances(model)):
         result = Model(input_of(graph, [tensor]), result(tensor), name=result.name)
     return result
+
+
+def _norm(vit, block):
+    """Returns the normalization after the last block: that named `"norm"`, else the one that takes its output."""
+    named = [layer for layer in vit.layers if layer.name == "norm"]
+    after = [node.operation for node in calls_after(block)]
+    return next((layer for layer in (*named, *after) if isinstance(layer, NORMS)), None)

@@ -2,12 +2,16 @@
 
 import keras
 
-from keras_vit.layers import TransformerBlock
-from keras_vit.layers.base import STATES
+from keras_vit.layers import Rescale, TransformerBlock, Words
+from keras_vit.layers.base import STATES, Layer
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import call_of, kernel_without_lora, sublayers
 
 TOWERS = ("image", "text", "similarity")  # layers of a model of images and texts
+NONE = (
+    "none. A block holds attention and MLP, keras_vit.TransformerBlock(num_heads, mlp_dim); of a subclassed model, "
+    "pass keras.Model(x, model.call(x)) with x = keras.Input(...)"
+)
 HEADS = ("head", "head_distilled")  # layers that return logits
 BEFORE_HEAD = ("pre_logits", "answer", "answer_norm")  # layers before them that only some files have
 
@@ -30,6 +34,17 @@ def image_tower(model):
     """Returns the image tower of a model of images and texts, or of one that writes texts; any other model itself."""
     names = {layer.name for layer in getattr(model, "layers", ())}
     return model.get_layer(TOWERS[0]) if set(TOWERS[:2]) <= names else model
+
+
+def keeper(model):
+    """Returns the layer that keeps a model's metadata, `None` if there is no layer of ours.
+
+    That is its first `Rescale`, also in a model inside, else the first of our layers; that of words keeps their table.
+    """
+    inside = sublayers(model)
+    own = [layer for layer in inside if isinstance(layer, Layer) and not isinstance(layer, Words)]
+    order = [layer for layer in own if isinstance(layer, Rescale)] + [layer for layer in own if layer.metadata] + own
+    return next(iter(order), None)
 
 
 def input_shape_of(model):
@@ -126,7 +141,7 @@ def backbone(model: keras.Model) -> keras.Model:
     holders = list({id(holder): holder for holder in _holders(model)}.values())
     if len(holders) == 1:
         return holders[0]
-    count = f"{len(holders)}: {', '.join(repr(holder.name) for holder in holders)}" if holders else "none"
+    count = f"{len(holders)}: {', '.join(repr(holder.name) for holder in holders)}" if holders else NONE
     raise ValueError(
         "The model must contain exactly one functional model with `TransformerBlock` layers. "
         f"Received: {model.name!r}, which has {count}"
@@ -183,7 +198,8 @@ def input_of(model, tensors):
     if len(inputs) != 1:
         raise ValueError(
             f"{model.name!r} must compute this from one input, the images. Received: {len(inputs)} inputs. "
-            "Pass the part that takes only the images, such as a nested ViT: keras_vit.models.backbone.backbone(model)."
+            "Pass the part that takes only the images, such as a nested ViT, or "
+            "keras.Model(image_input, what_is_computed_from_it)."
         )
     return inputs[0]
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from keras_vit.models import box_outputs
 from keras_vit.models import written_outputs as written
-from keras_vit.models.backbone import image_tower
+from keras_vit.models.backbone import image_tower, keeper
 from keras_vit.models.inputs import inputs_of
 from keras_vit.utils.images import image_size
+from keras_vit.utils.losses import kind_of_loss
 
 GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last layer to the kind of its output
 
@@ -241,17 +242,16 @@ def kind_of(model):
 def note(model, name):
     """Writes the kind of a model's output into its metadata, where its last layer does not say it."""
     if name_of(model) != name:
-        image_tower(model).get_layer("rescale").metadata[GIVES] = {model.layers[-1].name: name}
+        keeper(image_tower(model)).metadata[GIVES] = {model.layers[-1].name: name}
 
 
 def name_of(model):
     """Returns the name of the kind of a model's output."""
     last = model.layers[-1]
-    metadata = next(
-        (getattr(layer, "metadata", {}) for layer in image_tower(model).layers if layer.name == "rescale"), {}
-    )
+    metadata = getattr(keeper(image_tower(model)), "metadata", {})
     usual = "embeddings" if [*inputs_of(model)] == ["texts"] else "classes"
-    return getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name, usual)
+    stated = getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name)
+    return stated or kind_of_loss(model) or usual
 
 
 def of_outputs(names):

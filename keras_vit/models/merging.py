@@ -45,7 +45,8 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
     if any(isinstance(layer, Positions) for layer in inner.layers):
         raise ValueError(f"Merged tokens have no position. Received: {model.name!r}, with block_positions=True")
     counts = {block.name: count for block, count in zip(blocks, schedule)}
-    merged = _merged(inner, counts, num_prefix)
+    plain = keras.Model(inner.inputs, inner.outputs, name=inner.name) if isinstance(inner, keras.Sequential) else inner
+    merged = _merged(plain, counts, num_prefix)
 
     def rebuilt(layer):
         if layer is inner:

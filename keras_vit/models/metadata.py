@@ -1,34 +1,27 @@
 """What is saved with a model, such as the names of its classes, and the layer that keeps it."""
 
+import weakref
 from collections.abc import Sequence
 
 import keras
 import numpy as np
 
 from keras_vit.layers.base import Layer, plain
-from keras_vit.layers.inputs.rescale import Rescale
-from keras_vit.layers.inputs.words import Words
 from keras_vit.models import kinds
-from keras_vit.models.backbone import HEADS, outputs_of
+from keras_vit.models.backbone import HEADS, keeper, outputs_of
 from keras_vit.models.outputs import check_labels, fitting, num_classes
 from keras_vit.utils import checks
-from keras_vit.utils.keras_private import call_of, sublayers
+from keras_vit.utils.keras_private import call_of, calls_after
 from keras_vit.utils.warned import warn
 
 OF_OUTPUTS = ("labels", "temperature", "thresholds")  # metadata that belong to the layers which make the outputs,
+ORDERLY = {  # operations after a head that leave each class in its place
+    "Softmax", "Sigmoid", "Activation", "Dropout", "Identity", "Cast", "Average", "Add", "Multiply", "Subtract",
+    "Divide", "TrueDivide", "Rescaling", "Negative", "LogSoftmax",
+}  # fmt: skip
 OF = "of"  # the names of these layers, and
+OWNERS = weakref.WeakKeyDictionary()  # from a layer that keeps names to the heads in memory that have stated them
 OTHERS = "of_others"  # what is kept for a model with other such layers, by their names
-
-
-def keeper(model):
-    """Returns the layer that keeps a model's metadata, `None` if there is no layer of ours.
-
-    That is its first `Rescale`, also in a model inside, else the first of our layers; that of words keeps their table.
-    """
-    inside = sublayers(model)
-    own = [layer for layer in inside if isinstance(layer, Layer) and not isinstance(layer, Words)]
-    order = [layer for layer in own if isinstance(layer, Rescale)] + [layer for layer in own if layer.metadata] + own
-    return next(iter(order), None)
 
 
 def metadata(model):
@@ -42,7 +35,7 @@ def metadata(model):
     of, others = kept.pop(OF, None), kept.pop(OTHERS, {})
     if any(kept.get(name) for name in OF_OUTPUTS) or others:
         heads = heads_of(model)
-        unmarked = layer.name == "rescale" and not set(heads) & set(HEADS)  # a builder's model, under a layer of others
+        unmarked = layer.name == "rescale" and not (heads and set(heads) <= set(HEADS))  # of a builder, with a new head
         if heads and (unmarked if of is None else heads != of):
             kept = {name: value for name, value in kept.items() if name not in OF_OUTPUTS}
             kept |= others.get(" ".join(heads), {})
@@ -59,24 +52,65 @@ def keep(model, without=(), **values):
     if theirs and of and heads != of:
         others[" ".join(of)] = theirs
     kept = {name: value for name, value in metadata(model).items() if name not in without} | values
+    OWNERS.setdefault(layer, {}).update({head.name: weakref.ref(head) for head in _heads(model)})
+    heads = heads_of(model)
     marks = ({OF: heads} if set(kept) & set(OF_OUTPUTS) else {}) | ({OTHERS: others} if others else {})
     layer.metadata = kept | marks
 
 
 def heads_of(model):
-    """Returns the names of the layers with weights from which a model's outputs come, such as `["head"]`."""
-    found, waiting, known = set(), list(outputs_of(model)), set()
+    """Returns the names of the layers with weights from which a model's outputs come, such as `["head"]`.
+
+    With the names of what may change the order of the outputs after them.
+    """
+    kept_by = keeper(model)
+    heads = {head.name if _is_owner(kept_by, head) else f"another {head.name}" for head in _heads(model)}
+    return sorted(heads | {layer.name for layer in _ends(model) if not getattr(layer, "weights", None)})
+
+
+def _heads(model):
+    return [layer for layer in _ends(model) if getattr(layer, "weights", None)]
+
+
+def _ends(model):
+    """Returns the last layers with weights, and what comes after them and may change the order of the outputs."""
+    found, waiting, known = [], list(outputs_of(model)), set()
     while waiting:
         node = call_of(waiting.pop())
         layer = node.operation
-        if id(node) not in known and outputs_of(layer):
-            waiting += layer.outputs
-        elif id(node) not in known and getattr(layer, "weights", None):
-            found.add(layer.name)
-        elif id(node) not in known:
-            waiting += node.input_tensors
+        if id(node) in known:
+            continue
         known.add(id(node))
-    return sorted(found)
+        if outputs_of(layer):
+            waiting += layer.outputs
+            continue
+        weights = getattr(layer, "weights", None)
+        if weights or not (isinstance(layer, Layer) or type(layer).__name__ in ORDERLY):
+            found.append(layer)
+        if not weights:
+            waiting += node.input_tensors
+    return [layer for layer in found if not isinstance(layer, keras.layers.InputLayer)]
+
+
+def _is_owner(kept_by, head):
+    """Returns whether names that are kept for a head's name are this head's: it has stated them, or was there first.
+
+    Keras counts its own names anew in each program: a head that is put on a loaded model can be called like the old.
+    """
+    if kept_by is None:
+        return True
+    stated = OWNERS.get(kept_by, {}).get(head.name, lambda: None)()
+    if stated is not None:
+        return stated is head
+    waiting, known = [kept_by], set()
+    while waiting:
+        layer = waiting.pop()
+        if layer.name == head.name and getattr(layer, "weights", None):
+            return layer is head
+        after = [node.operation for node in reversed(calls_after(layer))]  # the oldest is the next
+        waiting += [each for each in after if id(each) not in known]
+        known |= {id(each) for each in after}
+    return True
 
 
 def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -107,7 +141,7 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
             f"model inside. Received: {model.name!r}, {type(model).__name__}"
         )
     if names is not None:
-        names, count = names.tolist() if isinstance(names, np.ndarray) else names, num_classes(model)
+        names, count = names.tolist() if isinstance(names, np.ndarray) else names, _count(model)
         if fitting(names, count) is None:
             raise ValueError(f"`names` must be a string for each of {count} classes. Received: {checks.shown(names)}")
         check_labels(names)
@@ -116,15 +150,22 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
                 "Class names are kept by a layer of keras_vit, such as `Rescale` or `Patches`. "
                 f"Received: {model.name!r} without one"
             )
-        keep(model, labels=list(names))
+        kind = kinds.kind_of_loss(model)
+        keep(model, labels=list(names), **{kinds.GIVES: {model.layers[-1].name: kind}} if kind else {})
     if (stated := stated_labels(model)) is None:
         raise ValueError(f"{model.name!r} has no class names. Store them: keras_vit.class_names(model, names)")
     return stated
 
 
+def _count(model):
+    """Returns the number of a model's names: two of one logit, which is that of the second class."""
+    count = num_classes(model)
+    return 2 if count == 1 and len(model.output_shape) == 2 and kinds.name_of(model) == "classes" else count
+
+
 def stated_labels(model, count=None):
     """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
-    stated, count = metadata(model).get("labels"), count or num_classes(model)
+    stated, count = metadata(model).get("labels"), count or _count(model)
     others = [] if stated or keeper(model) is None else list(keeper(model).metadata.get("labels") or ())
     if others:
         warn(

@@ -16,7 +16,7 @@ from keras_vit.utils.warned import warn
 RESCALING = (Rescale, keras.layers.Rescaling, keras.layers.Normalization)
 NORMS = (keras.layers.BatchNormalization, keras.layers.LayerNormalization, keras.layers.GroupNormalization)
 HIGHEST = (1, 255, 65535)  # pixels, one of which a model takes that brings them to about 1
-SPANS = (0.5, 20)  # of what the first weights see, from the lowest pixel to the highest
+SPANS = (0.5, 20, 2.1)  # of what the first weights see, lowest pixel to highest; the last of those not centered
 CENTERED = (0.25, 0.75)  # part of the range in which a mean is that is subtracted, as for ResNets of Caffe
 DARK = 200  # the part of the range that images do not stay below, unless they are in another
 LARGE = 20  # numbers that no rescaled pixels have
@@ -49,7 +49,8 @@ def range_of(model):
     if _is_unchanged(first) or any(isinstance(layer, RESCALING) for layer in sublayers(first.layer)):
         return None
     mean = -first.offset / first.scale
-    fits = [high for high in HIGHEST if SPANS[0] <= first.scale * high <= SPANS[1] and -1e-3 * high <= mean <= high]
+    widest = SPANS[1] if first.offset else SPANS[2]
+    fits = [high for high in HIGHEST if SPANS[0] <= first.scale * high <= widest and -1e-3 * high <= mean <= high]
     fits = fits or [high for high in HIGHEST[1:] if CENTERED[0] * high <= mean <= CENTERED[1] * high]
     return (0, fits[0]) if fits else None
 

@@ -18,6 +18,7 @@ from keras_vit.models.backbone import (
 from keras_vit.training import devices, state
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import calls_of, sublayers
+from keras_vit.utils.warned import warn
 
 ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # layers after the blocks that are not the head
 
@@ -55,7 +56,17 @@ def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
         layer.trainable = True
     for layer in below:
         layer.trainable = False
+    _warn_if_trained(model, "freeze")
     return model
+
+
+def _warn_if_trained(model, what):
+    """Warns if a model has a training step already, which moves the weights that were trainable before."""
+    if getattr(model, "compiled", False) and getattr(model, "train_function", None) is not None:
+        warn(
+            f"{model.name!r} was trained before `{what}`: `fit` would move the same weights as then. Compile it again, "
+            "model.compile(...), before the next `fit`."
+        )
 
 
 def check(model, optim):
@@ -124,6 +135,7 @@ def add_lora(model: keras.Model, rank: int) -> keras.Model:
         for norm in sublayers(layer):
             if isinstance(norm, keras.layers.BatchNormalization):
                 norm.trainable = False  # keeps its statistics too
+    _warn_if_trained(model, "add_lora")
     return model
 
 

@@ -6,31 +6,12 @@ import inspect
 import math
 import os
 import pathlib
-import reprlib
 from collections.abc import Hashable
 
 import numpy as np
 
-
-class _Short(reprlib.Repr):
-    """Python's short form of a value, in which an array is its shape and type."""
-
-    def repr1(self, x, level):
-        if not isinstance(x, type) and hasattr(x, "shape") and hasattr(x, "dtype"):
-            shape = tuple(x.shape)
-            return f"an array of shape {shape}, {getattr(x.dtype, 'name', x.dtype)}" if shape else repr(plain(x))
-        rows = isinstance(x, (list, tuple)) and all(isinstance(each, (list, tuple)) for each in x)
-        if rows and sum(map(len, x)) > 12:  # what was an array
-            return f"{len(x)} lists"
-        return super().repr1(x, level)
-
-
-def shown(value):
-    """Returns a value as an error message shows it: short, and an array or a tensor without its numbers."""
-    short = _Short()
-    short.maxlist = short.maxtuple = short.maxdict = short.maxset = 12
-    short.maxstring = short.maxother = 200
-    return short.repr(value)
+from keras_vit.utils.shown import plain as plain
+from keras_vit.utils.shown import shown as shown
 
 
 def near(word, words):
@@ -42,15 +23,6 @@ def near(word, words):
         return f"Did you mean {' or '.join(repr(c) for c in close)}?"
     more = f" and {len(words) - 50} more" if len(words) > 50 else ""
     return f"Known: {', '.join(words[:50])}{more}." if words else "None is known."
-
-
-def plain(value):
-    """Returns a value with Python's numbers and lists in place of NumPy's, also inside lists and dictionaries."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
 
 
 def plain_arguments(function):
@@ -173,10 +145,8 @@ def model(value, name="model"):
 def one_of(name, value, allowed, meant=()):
     """Raises unless `value` is in `allowed`; `meant` is what it is called there, if another library's word is known."""
     if getattr(value, "shape", ()) or not isinstance(value, Hashable) or value not in tuple(allowed):
-        raise ValueError(
-            f"`{name}` must be one of {', '.join(repr(a) for a in allowed)}. Received: {name}={shown(value)}"
-            + "".join(f", which is {each!r} here" for each in meant)
-        )
+        wanted, here = ", ".join(map(repr, allowed)), "".join(f", which is {each!r} here" for each in meant)
+        raise ValueError(f"`{name}` must be one of {wanted}. Received: {name}={shown(value)}{here}")
 
 
 BYTES = (0, 255)  # the range of pixels, unless a model states another
@@ -211,7 +181,10 @@ def pixels(values, shape=None, name="images", value_range=BYTES):
 
 def batch(values, shape=None, name="images"):
     """Checks a batch of images like `pixels`, except for the values."""
-    values = np.asarray(values)
+    try:
+        values = np.asarray(values)
+    except ValueError:  # of images of several sizes, or of several inputs
+        raise ValueError(f"`{name}` must be one array. Received: {shown(values)}") from None
     if values.ndim != 4 or not len(values):
         raise ValueError(
             f"`{name}` must have the shape (batch, height, width, channels). Received: shape={values.shape}"

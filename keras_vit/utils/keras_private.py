@@ -34,6 +34,11 @@ def calls_of(operation):
     return list(operation._inbound_nodes)
 
 
+def calls_after(operation):
+    """Returns the nodes of the calls that take an output of a layer or operation. Needs `Operation._outbound_nodes`."""
+    return list(operation._outbound_nodes)
+
+
 def outermost(layer):
     """Returns the layer whose call leads to the present call of a layer; on JAX, inside the model that is trained.
 

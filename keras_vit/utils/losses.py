@@ -40,6 +40,25 @@ def loss_of(model):
     return keras.losses.get(given[0]) if len(given) == 1 and given[0] is not None else None
 
 
+OF_LABELS = {"BinaryCrossentropy", "BinaryFocalCrossentropy"}
+OF_NUMBERS = {
+    "MeanSquaredError", "MeanAbsoluteError", "MeanSquaredLogarithmicError", "MeanAbsolutePercentageError", "Huber",
+    "LogCosh",
+}  # fmt: skip
+
+
+def kind_of_loss(model):
+    """Returns what outputs are by the loss that a model was compiled with: `"labels"`, `"numbers"` or `None`."""
+    loss = loss_of(model)
+    if loss is None or len(model.output_shape) != 2:
+        return None
+    name = type(loss).__name__ if isinstance(loss, keras.losses.Loss) else getattr(loss, "__name__", "")
+    name = name if isinstance(loss, keras.losses.Loss) else name.title().replace("_", "")
+    if name in OF_LABELS and model.output_shape[-1] > 1 and end_of(model) != "softmax":
+        return "labels"
+    return "numbers" if name in OF_NUMBERS and end_of(model) is None else None
+
+
 def untrainable(model):
     """Returns why a compiled model does not learn: it ends in logits, and its loss takes probabilities; else `None`.
 

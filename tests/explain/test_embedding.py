@@ -72,3 +72,14 @@ def test_equal_vectors_have_one_place(method):
         _, place = np.unique(np.float32(vectors), axis=0, return_inverse=True)
         for one in range(place.max() + 1):
             np.testing.assert_allclose(points[place == one].std(0), 0, atol=1e-4)
+
+
+def test_what_follows_the_head_is_no_embedding():
+    model = vit("mu/4", image_size=(12, 8), num_classes=5, name="inside")
+    expected = embed(model, IMAGES)
+    made = [
+        keras.Sequential([model, keras.layers.Softmax()]),
+        keras.Model(model.input, keras.layers.Softmax()(keras.layers.Dense(3)(model.get_layer("pool").output))),
+    ]
+    for each in made:
+        np.testing.assert_allclose(embed(each, IMAGES), expected, atol=1e-5)

@@ -171,3 +171,13 @@ def test_models_that_cannot_merge_are_refused():
         merge_tokens(causal, 1)
     with pytest.raises(ValueError, match="has LoRA"):
         merge_tokens(keras_vit.add_lora(random_vit(), 2), 1)
+
+
+def test_a_sequence_of_layers_merges_too():
+    layers = [keras_vit.Rescale(), keras_vit.Patches(4), keras_vit.PatchEncoder(16)]
+    layers += [keras_vit.TransformerBlock(2, 32), keras_vit.TransformerBlock(2, 32), keras_vit.TokenPool("gap")]
+    model = keras.Sequential([keras.Input((16, 16, 3)), *layers, keras.layers.Dense(2)])
+    np.testing.assert_allclose(
+        merge_tokens(model, 0).predict(IMAGES, verbose=0), model.predict(IMAGES, verbose=0), atol=1e-5
+    )
+    assert merge_tokens(model, 4).predict(IMAGES, verbose=0).shape == (3, 2)

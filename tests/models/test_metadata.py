@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_vit import PatchEncoder, Patches, TokenPool, preprocess, vit
+from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import class_names, keep, metadata, stated_labels
 
 pytestmark = pytest.mark.backend
@@ -105,3 +106,62 @@ def test_names_are_kept_where_the_outputs_cannot_be_followed():
 
     class_names(inner, ["cat", "dog"])
     assert metadata(Around())["labels"] == ["cat", "dog"]
+
+
+def test_a_new_head_of_the_same_name_has_no_names(tmp_path):
+    """Keras counts its own names anew in each program: both heads can be called "dense"."""
+    made = by_hand()
+    head = keras.layers.Dense(2, name="dense")
+    class_names(keras.Model(made.input, head(made.layers[-2].output)), ["cat", "dog"])
+    keras.Model(made.input, head.output).save(tmp_path / "model.keras")
+    old = keras.models.load_model(tmp_path / "model.keras")
+    features = keras.Model(old.input, old.layers[-2].output)
+    heads = [
+        keras.Model(old.input, keras.layers.Dense(2, name="dense")(old.layers[-2].output)),
+        keras.Sequential([features, keras.layers.Dense(2, name="dense")]),
+    ]
+    for new in heads:
+        with pytest.warns(UserWarning, match="they are of another head than 'another dense'"):
+            assert stated_labels(new) is None
+    assert class_names(old) == ("cat", "dog")
+    assert class_names(heads[1], ["red", "blue"]) == ("red", "blue")
+    heads[1].save(tmp_path / "new.keras")
+    assert class_names(keras.models.load_model(tmp_path / "new.keras")) == ("red", "blue")
+
+
+def test_names_do_not_follow_outputs_in_another_order():
+    model = by_hand()
+    class_names(model, ["cat", "dog"])
+    for ends in (lambda x: x[:, ::-1], lambda x: keras.ops.take(x, [1, 0], -1)):
+        with pytest.warns(UserWarning, match="of another head"):
+            assert stated_labels(keras.Model(model.input, ends(model.output))) is None
+    for ends in (keras.layers.Softmax(), keras.ops.sigmoid, lambda x: x / 2):
+        assert stated_labels(keras.Model(model.input, ends(model.output))) == ("cat", "dog")
+
+
+def test_one_logit_has_two_names():
+    x = inputs = keras.Input((8, 8, 3))
+    for layer in (Patches(4), PatchEncoder(8), TokenPool(), keras.layers.Dense(1)):
+        x = layer(x)
+    model = keras.Model(inputs, x)
+    with pytest.raises(ValueError, match="a string for each of 2 classes"):
+        class_names(model, ["dog"])
+    assert class_names(model, ["cat", "dog"]) == stated_labels(model, 2) == ("cat", "dog")
+
+
+def test_what_outputs_are_follows_from_the_loss_and_stays(tmp_path):
+    model = by_hand()
+    assert name_of(model) == "classes"
+    model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
+    assert name_of(model) == "labels"
+    class_names(model, ["cat", "dog"])
+    model.save(tmp_path / "model.keras")
+    for compile in (True, False):
+        assert name_of(keras.models.load_model(tmp_path / "model.keras", compile=compile)) == "labels"
+    for loss in ("mse", "mae", keras.losses.Huber(), "mean_squared_error", keras.losses.mean_absolute_error):
+        fresh = by_hand()
+        fresh.compile("sgd", loss)
+        assert name_of(fresh) == "numbers"
+    for loss in ("sparse_categorical_crossentropy", keras.losses.CategoricalCrossentropy(from_logits=True)):
+        fresh.compile("sgd", loss)
+        assert name_of(fresh) == "classes"

@@ -195,3 +195,8 @@ def test_pixels_that_are_centered_alone_are_bytes(mean):
     x = keras_vit.PatchEncoder(8)(keras_vit.Patches(4)(inputs[..., ::-1] - np.float32(mean)))
     model = keras.Model(inputs, keras.layers.Dense(2)(keras_vit.TokenPool()(x)))
     assert range_of(model) == (0, 255)
+
+
+@pytest.mark.parametrize("scale", [1 / 4, 1 / 16, 1 / 64, 1 / 100, 1 / 1000])
+def test_what_leads_to_other_numbers_cannot_be_told(scale):
+    assert range_of(model(keras.layers.Rescaling(scale))) is None

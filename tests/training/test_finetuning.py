@@ -272,3 +272,13 @@ def test_lora_on_integers_is_merged(mode):
     learned, again = np.asarray(made(IMAGES)), np.asarray(merged(IMAGES))
     tolerance = {"int8": 0.03, "int4": 0.4}[mode] * np.ptp(learned)  # the sum is rounded anew
     np.testing.assert_allclose(again, learned, atol=tolerance)
+
+
+def test_a_model_that_was_trained_is_compiled_again():
+    model = vit("mu/4", image_size=8, num_classes=2)
+    model.compile("sgd", "mse")
+    finetuning.freeze(model, 1)  # before the first step nothing is said
+    model.fit(np.zeros((2, 8, 8, 3)), np.zeros((2, 2)), verbose=0)
+    for change in (lambda: finetuning.freeze(model, 0), lambda: finetuning.add_lora(model, 2)):
+        with pytest.warns(UserWarning, match="was trained before `.*Compile it again"):
+            change()

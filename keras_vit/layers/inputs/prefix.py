@@ -6,6 +6,11 @@ from keras_vit.layers.inputs.patch_encoder import PatchEncoder
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import call_of, sublayers
 
+MOVES = {  # tokens, as far as their names say
+    "GetItem", "Concatenate", "Stack", "Flip", "Roll", "Take", "TakeAlongAxis", "Transpose", "Permute", "Reshape",
+    "Cropping1D", "ZeroPadding1D", "Split", "Sort", "Rot90", "Swapaxes", "Moveaxis", "Lambda",
+}  # fmt: skip
+
 
 class WithPrefix:
     """Reads `num_prefix` of a layer, where it is `None`, off the layers before it when a functional model is made.
@@ -45,7 +50,9 @@ class WithPrefix:
 def prefix_of(tokens):
     """Returns the number of prefix tokens of a symbolic tensor of tokens; `None` if that is not known."""
     found = set()
-    for node in _before(tokens, lambda layer: _encoders(layer) or getattr(layer, "keeps_prefix", False)):
+    if any(type(node.operation).__name__ in MOVES for node in _between(tokens)):
+        return None
+    for node in _before(tokens, _knows):
         layer, encoders = node.operation, _encoders(node.operation)
         made = {(encoder.num_prefix, encoder.num_prefix + encoder.patches) for encoder in encoders}
         found |= made or {(layer.num_prefix, node.outputs[0].shape[1])}
@@ -62,6 +69,23 @@ def has_class_token(tokens):
 def _encoders(layer):
     inside = sublayers(layer) if isinstance(layer, keras.Layer) else []
     return [part for part in inside if isinstance(part, PatchEncoder)]
+
+
+def _between(tokens):
+    """Returns the nodes between the last layer that knows its prefix, on each way, and tokens."""
+    found, waiting, known = [], [tokens], set()
+    while waiting:
+        node = call_of(waiting.pop())
+        if id(node) in known or _knows(node.operation):
+            continue
+        known.add(id(node))
+        found.append(node)
+        waiting += node.input_tensors
+    return found
+
+
+def _knows(layer):
+    return bool(_encoders(layer)) or getattr(layer, "keeps_prefix", False)
 
 
 def _before(tokens, ends):

@@ -85,3 +85,20 @@ def test_many_layers_that_keep_the_prefix_are_each_walked_once():
         block = MergingBlock(2, 16, merged=0)
         x, sources = block(x, sources) if sources is not None else block(x)
     assert has_class_token(x) and prefix_of(x) == 1
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        lambda x: x[:, ::-1],
+        lambda x: keras.ops.roll(x, 1, 1),
+        lambda x: keras.ops.flip(x, 1),
+        lambda x: keras.layers.Concatenate(1)([x[:, 1:], x[:, :1]]),
+        lambda x: keras.layers.Lambda(lambda y: y[:, ::-1])(x),
+    ],
+)
+def test_tokens_that_moved_have_no_known_prefix(moved):
+    tokens = TransformerBlock(2, 8)(moved(PatchEncoder(8)(keras.Input((4, 3)))))
+    with pytest.raises(ValueError, match="`num_prefix` of `TokenPool`.* must be stated"):
+        TokenPool("gap")(tokens)
+    assert TokenPool("gap", num_prefix=1)(tokens).shape == (None, 8)
