@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from keras_vit.models.dit import classes_of, is_dit
-from keras_vit.models.kinds import kind_of
+from keras_vit.models.kinds import KINDS, kind_of
 from keras_vit.utils import files
 from keras_vit.utils.losses import end_of
 from keras_vit.utils.names import composed
@@ -101,6 +101,14 @@ def logits_of(model, outputs):
     outputs = np.asarray(outputs, "float64")
     logits = unbounded(end_of(model), outputs)
     return np.concatenate([0 * logits, logits], -1) if logits.shape[-1] == 1 else logits
+
+
+def logits_by(model):
+    """Returns the function from a model's outputs, an array, to logits; of one logit to those of its two classes."""
+    if len(model.output_shape) == 2 and model.output_shape[-1] == 1 and kind_of(model) is KINDS["classes"]:
+        return lambda outputs: logits_of(model, outputs)
+    end = end_of(model)
+    return lambda outputs: unbounded(end, outputs)
 
 
 def count_classes(model):

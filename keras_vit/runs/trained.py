@@ -14,14 +14,13 @@ from keras_vit.export.fastest import Fastest
 from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import stated_labels
-from keras_vit.models.outputs import labels_beside, num_classes, unbounded
+from keras_vit.models.outputs import count_classes, labels_beside, logits_by, num_classes
 from keras_vit.models.preprocessing import preprocess
 from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks, progress
 from keras_vit.utils.feeding import run
-from keras_vit.utils.losses import end_of
 from keras_vit.utils.tiles import tiled
 
 
@@ -238,11 +237,11 @@ def predictor(model, eager=False, count=None):
         eager: Whether to run it without tracing a graph, which is not worth it for a few images.
         count: Number of images of all calls, to let OpenVINO compute where it is worth it; `None` for Keras alone.
     """
-    end = end_of(model)
     compute = functools.partial(model, training=False) if eager else functools.partial(run, model)
     if count and not eager and len(model.inputs) == 1:
         compute = Fastest(model, compute, count, progress.say)
-    return lambda images: unbounded(end, keras.ops.convert_to_numpy(compute(images)))
+    as_logits = logits_by(model)
+    return lambda images: as_logits(keras.ops.convert_to_numpy(compute(images)))
 
 
 def read(trained, files):
@@ -292,9 +291,9 @@ def _classes(model, path):
         raise ValueError(f"{str(path)!r} must be an image classifier: it returns embeddings. See zero_shot_classifier")
     if ends_in_features(model):
         raise ValueError(f"{str(path)!r} must be an image classifier: it has no head. Received: output shape {gives}")
-    if not (isinstance(gives, tuple) and len(gives) == 2 and (gives[1] or 0) > (name_of(model) != "labels")):
+    if not (isinstance(gives, tuple) and len(gives) == 2 and gives[1]):
         raise ValueError(
-            f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, classes) "
-            f"with two classes or more. Received: output shape {gives}"
+            f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, "
+            f"classes). Received: output shape {gives}"
         )
-    return gives[1]
+    return gives[1] if name_of(model) == "labels" else count_classes(model)

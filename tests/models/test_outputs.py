@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_vit import load_run, vit
 from keras_vit.models.outputs import (
     count_classes,
     labels_beside,
@@ -11,6 +12,7 @@ from keras_vit.models.outputs import (
     returns_probabilities,
     write_labels,
 )
+from keras_vit.runs.trained import predictor
 
 pytestmark = pytest.mark.backend
 
@@ -89,3 +91,17 @@ def test_one_sigmoid_for_each_class_keeps_its_probabilities():
     model = keras.Model(inputs, keras.layers.Dense(3, activation="sigmoid")(inputs))
     np.testing.assert_array_equal(probabilities_of(model, shares), shares)
     np.testing.assert_allclose(1 / (1 + np.exp(-logits_of(model, shares))), shares, atol=1e-12)
+
+
+@pytest.mark.parametrize("end", [None, "sigmoid"])
+def test_one_logit_is_that_of_the_second_of_two_classes(end, tmp_path):
+    single = vit("mu/4", image_size=8, num_classes=1)
+    single.get_layer("head").kernel.assign(np.random.default_rng(0).normal(size=(32, 1)))
+    model = single if end is None else keras.Model(single.input, keras.layers.Activation(end)(single.output))
+    model.save(tmp_path / "one.keras")
+    found = load_run(tmp_path / "one.keras")
+    assert found.class_names == ("0", "1") == load_run(model).class_names
+    images = np.random.default_rng(1).integers(0, 256, (2, 8, 8, 3)).astype("float32")
+    output = predictor(model, eager=True)(images)[0]
+    yes = 1 / (1 + np.exp(-float(keras.ops.convert_to_numpy(single(images))[0, 0])))
+    np.testing.assert_allclose([found.task.answer(output)[name] for name in "01"], [1 - yes, yes], rtol=1e-5)

@@ -260,9 +260,6 @@ def test_probabilities_are_not_softened_twice(tmp_path):
         for eager in (True, False):
             np.testing.assert_allclose(softmax(trained.predictor(model, eager)(images), -1), expected, atol=1e-6)
     np.testing.assert_allclose(softmax(trained.predictor(inside)(images), -1), expected, atol=1e-6)
-    keras_vit.vit("mu/4", image_size=8, num_classes=1).save(tmp_path / "one.keras")
-    with pytest.raises(ValueError, match=r"two classes or more"):
-        trained.load_run(tmp_path / "one.keras")
 
 
 def test_a_recipe_of_other_classes_is_no_trained_model(tmp_path):

@@ -78,7 +78,8 @@ class Classify(Task):
 
     def of_model(self, model):
         end = end_of(model)
-        return dataclasses.replace(self, loss=end) if end else self
+        single = model.output_shape[-1] == 1  # whose logits are those of two classes
+        return dataclasses.replace(self, loss=end) if end and not single else self
 
     def fits(self, model):
         return model.output_shape[-1] == len(self.classes)
