@@ -162,3 +162,15 @@ def test_the_table_of_coverage_is_the_measured_one():
     table = runpy.run_path(str(ROOT / "benchmarks" / "coverage.py"))["table"](rows)
     assert table in (DOCS / "checkpoints.md").read_text()
     assert not [row for row in rows if {"wrong", "failed"} & {row["with_config"], row.get("bare")}]
+
+
+def test_pictures_show_the_weights_that_ship():
+    """`python docs/pictures.py` draws those of `docs/looking.md`; the others by the commands on their pages."""
+    spec = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    notes = json.loads((ROOT / "docs" / "images" / "weights.json").read_text("utf-8"))
+    there = {path.name for path in (ROOT / "docs" / "images").iterdir() if path.suffix in (".png", ".gif")}
+    assert notes.keys() == there
+    stale = [name for name, note in notes.items() if note and note != pictures.noted(note.split()[0])]
+    assert not stale, "draw them again, then run docs/pictures.py"
