@@ -241,9 +241,9 @@ def read_model(path):
     Raises:
         ValueError: If the file is damaged, or not a Keras model.
     """
-    check_packed(path)
     try:
         zipfile.ZipFile(files.regular(path)).close()
+        check_packed(path)
         return keras.models.load_model(path, compile=False)  # its optimizer may be unknown here
     except PermissionError:
         raise
