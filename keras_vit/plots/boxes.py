@@ -26,12 +26,13 @@ def boxed(image, edges, classes, class_names, scores=None):
         class_names: Names of the classes.
         scores: Of each box, 0..1, or `None`.
     """
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image, ImageDraw
 
     image = np.clip(np.rint(colored(image)), 0, 255)
     times = -(-LEAST // min(image.shape[:2]))
     pixels = Image.fromarray(np.repeat(np.repeat(image.astype("uint8"), times, 0), times, 1))
-    draw, font = ImageDraw.Draw(pixels), ImageFont.load_default(max(min(pixels.size) // 32, 10))
+    draw, size = ImageDraw.Draw(pixels), max(min(pixels.size) // 32, 10)
+    font = lettering.for_pillow("".join(map(lettering.short, class_names)), size)
     line = max(min(pixels.size) // 160, 1)
     for i in np.argsort(scores if scores is not None else classes, kind="stable"):  # the most certain on top
         color = tuple(map(int, colors(len(class_names))[classes[i]]))

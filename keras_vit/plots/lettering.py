@@ -62,10 +62,32 @@ def in_all_scripts(told=True):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     letters = dict.fromkeys(chr(int(re.findall(r"\d+", str(one.message))[0])) for one in lacking)
     if letters and told:
-        warn(
-            f"No installed font has {', '.join(map(repr, letters))[:80]}: boxes are drawn. Install one of that script, "
-            f"such as {OF_OTHER_SCRIPTS[0]} (the package fonts-noto-cjk on Debian and Ubuntu), and start Python again."
-        )
+        _warn(letters)
+
+
+def _warn(letters):
+    warn(
+        f"No installed font has {', '.join(map(repr, letters))[:80]}: boxes are drawn. Install one of that script, "
+        f"such as {OF_OTHER_SCRIPTS[0]} (the package fonts-noto-cjk on Debian and Ubuntu), and start Python again."
+    )
+
+
+def for_pillow(text, size):
+    """Returns the font with which Pillow draws a text, `size` in pixels: an installed one if its own lacks letters."""
+    from PIL import ImageFont
+
+    if text.isascii():
+        return ImageFont.load_default(size)
+    from matplotlib import font_manager
+
+    lacking = set(text)
+    for family in families():
+        path = font_manager.findfont(family)
+        lacking = {letter for letter in text if ord(letter) not in font_manager.get_font(path).get_charmap()}
+        if not lacking:
+            return ImageFont.truetype(path, size)
+    _warn(dict.fromkeys(letter for letter in text if letter in lacking))
+    return ImageFont.load_default(size)
 
 
 def fitted(text, inches, size=TITLE, most=2):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from keras_vit import plots
+from keras_vit.plots import lettering
 from keras_vit.plots.boxes import boxed
 from keras_vit.plots.masks import colors
 
@@ -32,3 +33,12 @@ def test_precision_over_recall():
     np.testing.assert_allclose(axis.lines[1].get_xydata()[25], [0.25, 0.75])
     with pytest.raises(ValueError, match="must name each of 3 classes"):
         plots.plot_precision(precision, ("a", "b"))
+
+
+def test_names_in_other_scripts_are_told_where_no_font_has_them(monkeypatch):
+    monkeypatch.setattr(lettering, "families", lambda: ["DejaVu Sans"])
+    edges, classes = np.array([[2, 2, 20, 20]]), np.array([0])
+    with pytest.warns(UserWarning, match="No installed font has '猫': boxes are drawn"):
+        boxed(np.zeros((32, 32, 3)), edges, classes, ["猫"])
+    plain, accents = (boxed(np.zeros((64, 64, 3)), edges, classes, [name]) for name in ("Zellkern", "Ölzelle"))
+    assert plain.shape == accents.shape and (plain != accents).any()
