@@ -14,7 +14,7 @@ with ending():  # the imports take half a second
     import tyro
 
     from keras_vit import __version__
-    from keras_vit.commands import checkpoints, dashes, features, people, recipes, runs, training, words
+    from keras_vit.commands import checkpoints, dashes, features, helping, people, recipes, runs, training, words
     from keras_vit.commands.quiet import quiet
 
 COMMANDS = {
@@ -82,13 +82,14 @@ def run(words, quietly=False):
         if quietly:
             quiet()
         dashes.check(COMMANDS[words[0]], words[1:], given)
-    tyro.extras.subcommand_cli_from_dict(
-        {name: _quiet(command) if quietly else command for name, command in COMMANDS.items()},
-        prog="python -m keras_vit",
-        description="Vision Transformers for Keras 3.",
-        args=words,
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
+    with helping.wrapped(words):
+        tyro.extras.subcommand_cli_from_dict(
+            {name: _quiet(command) if quietly else command for name, command in COMMANDS.items()},
+            prog="python -m keras_vit",
+            description="Vision Transformers for Keras 3.",
+            args=words,
+            config=(tyro.conf.FlagCreatePairsOff,),
+        )
 
 
 def at_home(word):

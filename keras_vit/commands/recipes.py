@@ -3,30 +3,33 @@
 import ast
 import csv
 import pathlib
-from typing import Annotated
+import pprint
+import textwrap
+from typing import Annotated, NamedTuple
 
 from tyro.conf import Positional
 
 from keras_vit.commands import lean
 from keras_vit.commands.types import Changes, Name, about
 
+READ = ("Data", "Reached", "Weights")  # calls in a recipe
 To = Annotated[Positional[pathlib.Path], about("A file that ends in .py, or a folder.", "TO")]
 
 
 def print_recipes() -> None:
-    """List recipes and variants."""
+    """List recipes, those with trained weights first, and variants."""
     from keras_vit.models.variants import NAMES, parse
     from keras_vit.utils.files import folder
-    from keras_vit.utils.metrics import written
 
     table = csv.DictReader((pathlib.Path(__file__).parent / "sizes.csv").read_text().splitlines())
     sizes = {row["name"]: row for row in table}  # counted: tests compare
-    print(f"{'recipe':<27}{'data':<24}{'parameters':>12}  reached")
-    for path in sorted(folder("recipes").glob("*.py")):
-        source, headline, minutes = stated(path.read_text(encoding="utf-8"))
-        result = f"{written(*headline)} {headline[0]} in {minutes:.0f} min" if headline else "-"
-        print(f"{path.stem:<27}{source:<24}{int(sizes[path.stem]['parameters']):>12,}  {result}")
-    print(f"\n{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
+    found = {path.stem: stated(path.read_text(encoding="utf-8")) for path in sorted(folder("recipes").glob("*.py"))}
+    counts = {name: int(sizes[name]["parameters"]) for name in found}
+    for heading, shipped in (("Recipes with trained weights", True), ("Recipes without weights, to train", False)):
+        print(f"{heading}:")
+        print("\n".join(listed({name: one for name, one in found.items() if one.shipped == shipped}, counts)))
+        print()
+    print(f"{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
     for name in NAMES:
         size, counted = parse(name)[0], sizes[name]
         print(
@@ -35,19 +38,47 @@ def print_recipes() -> None:
         )
 
 
-def stated(text):
-    """Returns what the source of a recipe says, without running it: Keras's import takes seconds.
+def listed(recipes, parameters):
+    """Returns the lines of a table of recipes; on a narrow terminal without the word before the name of data.
 
-    Returns:
-        The data's source; the name of the first score and its value, or `None`; and the minutes that it took.
+    Args:
+        recipes: What `stated` returned, by name.
+        parameters: Numbers of parameters, by name.
     """
+    from keras_vit.utils import tables
+    from keras_vit.utils.metrics import written
+
+    rows = [["recipe", "data", "params", "min", "reached"]]
+    for name, one in recipes.items():
+        minutes = "-" if one.minutes is None else f"{one.minutes:.0f}"
+        reached = f"{written(*one.headline)} {one.headline[0]}" if one.headline else "-"
+        rows.append([name, one.data, f"{parameters[name] / 1e6:.2f} M", minutes, reached])
+    bare = [[name, data.rpartition(":")[2], *more] for name, data, *more in rows]
+    for cells, between in ((rows, "  "), (bare, "  "), (bare, " ")):
+        lines = tables.aligned(cells, right=[2, 3], between=between)
+        if max(map(tables.places, lines)) <= tables.terminal():
+            break
+    return lines
+
+
+class Stated(NamedTuple):
+    """What the source of a recipe says."""
+
+    data: str  # the data's source
+    headline: tuple | None  # the name of the first score and its value
+    minutes: float | None  # that the training took
+    shipped: bool  # whether trained weights come with the package
+
+
+def stated(text):
+    """Returns what the source of a recipe says, a `Stated`, without running it: Keras's import takes seconds."""
     calls = {}
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Data", "Reached"):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in READ:
             calls[node.func.id] = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
     reached = calls.get("Reached", {})
     named = [("test accuracy", reached["test_accuracy"])] if "test_accuracy" in reached else reached.get("scores", ())
-    return calls["Data"]["source"], next(iter(named), None), reached.get("minutes")
+    return Stated(calls["Data"]["source"], next(iter(named), None), reached.get("minutes"), "Weights" in calls)
 
 
 def print_recipe(recipe: Name, changes: Changes = ()) -> None:
@@ -62,10 +93,21 @@ def print_recipe(recipe: Name, changes: Changes = ()) -> None:
     for part, values in config.to_dict(loaded).items():
         lines = values.items() if isinstance(values, dict) else [("", values)]
         for name, value in lines:
-            print(f"{part}{'.' if name else ''}{name} = {value!r}")
+            print(setting(f"{part}{'.' if name else ''}{name}", value))
     waits = "num_classes" not in loaded.model and type(loaded.task).settled is not keras_vit.Task.settled
     head = ", without the head: the data say how many classes" * waits
     print(f"\n{model.count_params():,} parameters, {keras_vit.count_macs(model) / 1e9:.4f} GMACs an image{head}")
+
+
+def setting(name, value):
+    """Returns a setting as `NAME = VALUE`; what is longer than a line, such as a layer's configuration, on several."""
+    from keras_vit.utils import tables
+
+    line = f"{name} = {value!r}"
+    if len(line) <= tables.terminal() or isinstance(value, str):
+        return line
+    shown = pprint.pformat(value, width=tables.terminal() - 4, compact=True, sort_dicts=False)
+    return f"{name} =\n{textwrap.indent(shown, '    ')}"
 
 
 def copy_recipe(recipe: Name, to: To) -> None:

@@ -1,24 +1,63 @@
 """Tables of results: rows by name of column, printed in columns or written as CSV."""
 
 import csv
+import itertools
+import shutil
+import unicodedata
 
 from keras_vit.utils import files
 from keras_vit.utils.metrics import written
 
-WIDEST = 100  # characters of a printed cell
+WIDEST = 100  # places of a printed cell
 
 
 def text(rows):
     """Returns rows, dictionaries, as lines of aligned columns; what a row lacks is empty."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [names, *([_cell(name, row.get(name, "")) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in cells)
+    return "\n".join(aligned(cells))
 
 
 def _cell(name, value):
     text = written(name, value) if isinstance(value, float) and name.startswith("val_") else str(value)
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
+    return cut(text, WIDEST)
+
+
+def aligned(rows, right=(), between="  "):
+    """Returns rows of texts, all equally many, as lines of columns.
+
+    Args:
+        rows: Lists of texts.
+        right: Places of the columns that end at the same place; others begin there.
+        between: What is between two columns.
+    """
+    widths = [max(map(places, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        filled = [" " * (width - places(cell)) for cell, width in zip(row, widths)]
+        cells = [f + cell if i in right else cell + f for i, (cell, f) in enumerate(zip(row, filled))]
+        lines.append(between.join(cells).rstrip())
+    return lines
+
+
+def places(text):
+    """Returns how many places a text takes in a terminal: a Chinese or Japanese letter takes two, an accent none."""
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
+    )
+
+
+def cut(text, most):
+    """Returns a text that takes at most so many places, with dots where something is left out."""
+    if places(text) <= most:
+        return text
+    kept = itertools.takewhile(lambda taken: taken <= most - 3, itertools.accumulate(map(places, text)))
+    return f"{text[: len(list(kept))]}..."
+
+
+def terminal():
+    """Returns the places of a line of the terminal; 80 if there is none."""
+    return shutil.get_terminal_size().columns
 
 
 def write(path, rows):

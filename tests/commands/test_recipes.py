@@ -26,6 +26,31 @@ def test_list_and_show(capsys):
     assert "optim.epochs = 7" in shown and "model.depth = 2" in shown and "parameters" in shown
 
 
+def test_the_list_fits_80_columns_and_says_which_recipes_have_weights(capsys, monkeypatch):
+    for width in (80, 100, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        run("list")
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= width, width
+        with_weights, without, _ = out.split("\n\n")
+        assert with_weights.startswith("Recipes with trained weights:\n") and "\nmnist " in with_weights
+        assert without.startswith("Recipes without weights, to train:\n") and "\nimagenet_b16 " in without
+    assert re.search(r"mnist  +tfds:mnist  +0.50 M  +131  +99.70% test accuracy", out)
+
+
+def test_a_configuration_is_shown_on_several_lines(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    run("show", "mnist")
+    lines = capsys.readouterr().out.splitlines()
+    assert "augment.layers =" in lines and "                 'kernel_size': (5, 5)," in lines
+    assert not [line for line in lines if len(line) > 80 and " = '" not in line]  # texts are whole
+    assert recipes.setting("task.metrics", ("f1",)) == "task.metrics = ('f1',)"
+    (name, *more) = recipes.setting("task.classes", tuple(f"class {i}" for i in range(40))).splitlines()
+    assert name == "task.classes =" and len(more) > 5 and max(map(len, more)) <= 80
+    address = "https://storage.googleapis.com/" + "x" * 90
+    assert recipes.setting("model.weights", address) == f"model.weights = {address!r}"  # to be copied
+
+
 def sizes():
     return {row["name"]: row for row in csv.DictReader(SIZES.read_text().splitlines())}
 
@@ -40,8 +65,9 @@ def test_what_is_listed_is_what_there_is():
 def test_what_is_listed_of_a_recipe_is_what_it_says(name):
     recipe = keras_vit.load_recipe(name)
     reached = recipe.reached and (recipe.reached.headline, recipe.reached.minutes)
-    source, *said = stated(cookbook.recipe_path(name).read_text(encoding="utf-8"))
-    assert source == recipe.data.source and tuple(said) == (reached or (None, None))
+    said = stated(cookbook.recipe_path(name).read_text(encoding="utf-8"))
+    assert said.data == recipe.data.source and (said.headline, said.minutes) == (reached or (None, None))
+    assert said.shipped == (recipe.weights is not None)
     assert int(sizes()[name]["parameters"]) == cookbook.model_shapes(recipe).count_params()
 
 
