@@ -20,7 +20,7 @@ from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.clips import is_clip
 from keras_vit.utils.files import replacing
-from keras_vit.utils.folders import files_in, in_folder, is_image
+from keras_vit.utils.folders import counted, files_in, in_folder, is_image
 from keras_vit.utils.images import encoded, read_pixels
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
@@ -258,6 +258,7 @@ def image_files(paths):
 
 
 def _inside(folder):
-    """Returns the images in a folder; where there are none, the clips."""
+    """Returns the images in a folder, as people count them; where there are none, the clips."""
     clips = [path for path in files_in(folder) if is_clip(path)]
-    return in_folder(folder) if any(map(is_image, clips)) or not clips else [*map(pathlib.Path, clips)]
+    found = in_folder(folder) if any(map(is_image, clips)) or not clips else map(pathlib.Path, clips)
+    return sorted(found, key=counted)

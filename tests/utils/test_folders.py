@@ -43,3 +43,24 @@ def test_a_long_search_says_how_far_it_is(tmp_path, clock, monkeypatch, capsys):
 
 def test_a_path_that_is_no_utf_8_can_be_printed():
     assert folders.shown(os.fsdecode(b"a/\xff.png")) == "a/\\xff.png"
+
+
+def test_people_count_and_data_keep_their_order(tmp_path):
+    names = ["img1.png", "img10.png", "img2.png", "b/2.png", "b/10.png", "a10/x.png", "a9/x.png", "1.png", "01.png"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = [path.relative_to(tmp_path) for path in folders.in_folder(tmp_path)]
+    assert [str(path) for path in found] == sorted(names, key=lambda name: name.split("/"))
+    counted = [str(path) for path in sorted(found, key=folders.counted)]
+    assert counted == [
+        "01.png",
+        "1.png",
+        "a9/x.png",
+        "a10/x.png",
+        "b/2.png",
+        "b/10.png",
+        *names[:1],
+        names[2],
+        names[1],
+    ]
