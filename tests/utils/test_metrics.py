@@ -35,7 +35,44 @@ def test_partial_area_needs_two_classes():
 
 @pytest.mark.parametrize(
     "name, text",
-    [("val_accuracy", "12.50%"), ("iou nucleus", "12.50%"), ("mean IoU on val", "12.50%"), ("mean_error", "0.1250")],
+    [
+        ("val_accuracy", "12.50%"),
+        ("iou nucleus", "12.50%"),
+        ("mean IoU on val", "12.50%"),
+        ("mean_error", "0.1250"),
+        ("ap top-1 seats", "0.1250"),  # of a class with such a name
+        ("ap50 iou", "0.1250"),
+        ("mae_accuracy", "0.1250"),  # of a number with such a name
+    ],
 )
 def test_scores_are_written_by_their_kind(name, text):
     assert metrics.written(name, 0.125) == text
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("mae_ink_percent", "mean error of ink, in percent"),
+        ("mae_ink (%)", "mean error of ink, in percent"),
+        ("rmse_age [years]", "root mean squared error of age, in years"),
+        ("mae_width in mm", "mean error of width, in mm"),
+        ("r2_age_years", "R2 of age"),
+        ("mae_left_angle", "mean error of left angle"),
+        ("map", "mAP"),
+        ("ap zero", "average precision of zero"),
+        ("ap50 RBC", "AP50 of RBC"),
+        ("iou car door", "IoU of car door"),
+        ("text_to_image_recall_at_5", "recall at 5, text to image"),
+        ("image_to_text_chance_at_1", "chance of recall at 1, image to text"),
+        ("psnr", "PSNR, in dB"),
+        ("top_5_accuracy", "top-5 accuracy"),
+        ("my_own_score", "my own score"),
+    ],
+)
+def test_scores_have_words_and_units(name, words):
+    assert metrics.worded(metrics.titled(name)) == words
+
+
+def test_a_score_is_told_with_its_unit():
+    assert metrics.told(metrics.titled("psnr"), "30.5") == "PSNR 30.5 dB"
+    assert metrics.told(metrics.titled("accuracy"), "97%") == "accuracy 97%"
