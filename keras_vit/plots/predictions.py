@@ -148,10 +148,10 @@ def plot_calibration(calibration: Calibration) -> "Figure":
 
 
 def plot_roc(labels: Sequence[int], logits: np.ndarray) -> "Figure":
-    """Draws the ROC curve of two classes, and the partial area where sensitivity is above 80 %.
+    """Draws the ROC curve of two classes, with the area under it, and the partial area above a sensitivity of 80 %.
 
-    This area is the metric of the ISIC 2024 challenge, `partial_auc` in a recipe's `metrics`. The second class is the
-    positive one.
+    The partial area is the metric of the ISIC 2024 challenge, `partial_auc` in a recipe's `metrics`, where `auc` is the
+    whole area. The second class is the positive one.
 
     Args:
         labels: 0 or 1 for each image, `(batch,)`; both must occur.
@@ -163,7 +163,7 @@ def plot_roc(labels: Sequence[int], logits: np.ndarray) -> "Figure":
     Raises:
         ValueError: If there are not two classes.
     """
-    from sklearn.metrics import roc_curve
+    from sklearn.metrics import auc, roc_curve
 
     labels, logits = np.asarray(labels), np.asarray(logits, "float64")
     if logits.shape != (len(labels), 2):
@@ -180,7 +180,8 @@ def plot_roc(labels: Sequence[int], logits: np.ndarray) -> "Figure":
     part = np.maximum(np.interp(every, false, true), SENSITIVITY)
     axis.fill_between(every, SENSITIVITY, part, color=canvas.COLORS[5], alpha=0.5, lw=0)
     axis.set(xlabel="false positive rate", ylabel="true positive rate (sensitivity)", aspect="equal")
-    axis.set_title(f"Area above {SENSITIVITY:.0%} sensitivity: {area:.3f} of {1 - SENSITIVITY:.1f}", fontsize=10)
+    above = f"above {SENSITIVITY:.0%} sensitivity: {area:.3f} of {1 - SENSITIVITY:.1f}"
+    axis.set_title(f"Area under the curve: {auc(false, true):.3f}\n{above}", fontsize=10)
     axis.grid(alpha=0.3)
     axis.legend(frameon=False, fontsize=8, loc="lower right")
     return figure

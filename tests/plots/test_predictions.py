@@ -65,6 +65,16 @@ def test_calibration_shows_bins_and_the_error(tmp_path):
     figure.savefig(tmp_path / "calibration.png")
 
 
+@pytest.mark.parametrize("noise", [0.0, 1.0, 5.0])
+def test_roc_shows_the_whole_area_too(noise):
+    from sklearn.metrics import roc_auc_score
+
+    labels = np.arange(300) % 2
+    logits = np.stack([np.zeros(300), labels + noise * RNG.normal(size=300)], 1)
+    area, above = plots.plot_roc(labels, logits).axes[0].get_title().split("\n")
+    assert area == f"Area under the curve: {roc_auc_score(labels, logits[:, 1]):.3f}" and above.startswith("above 80% ")
+
+
 def test_roc_shows_the_partial_area(tmp_path):
     labels = RNG.integers(0, 2, 300)
     logits = np.stack([-labels + RNG.normal(size=300), labels + RNG.normal(size=300)], 1)
