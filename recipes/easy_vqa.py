@@ -15,7 +15,7 @@ from keras_vit.config import Answer, Augment, Data, Optim, Reached, Recipe, Weig
 
 recipe = Recipe(
     name="easy_vqa",
-    task=Answer(length=12, vocabulary=112, hidden=96),
+    task=Answer(length=12, vocabulary=112, hidden=96, example="what color is the shape?"),
     model=dict(variant=None, image_size=64, stem=((24, 2), (48, 2), (96, 2), (96, 2)), patch_size=1, width=96, depth=3,
                num_heads=4, mlp_dim=192, num_classes=13),
     data=Data(source="folder:easy_vqa", train="train[:95%]", validation="train[95%:]", test="test", batch_size=256),

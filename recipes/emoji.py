@@ -17,7 +17,8 @@ from keras_vit.config import Augment, Contrast, Data, Optim, Reached, Recipe, We
 recipe = Recipe(
     name="emoji",
     task=Contrast(width=128, length=32, vocabulary=1200, draw="some",
-                  text=dict(width=96, depth=2, num_heads=4, mlp_dim=192, causal=True)),
+                  text=dict(width=96, depth=2, num_heads=4, mlp_dim=192, causal=True),
+                  example="a cat\na red heart\na car"),
     model=dict(variant=None, image_size=64, stem=((24, 2, 1), (48, 2, 1), (96, 2, 1), (128, 2, 1)), patch_size=1,
                width=128, depth=2, num_heads=4, mlp_dim=192, pooling="gap", stochastic_depth=0.1, num_classes=128),
     data=Data(source="folder:emoji", train="train", validation="validation", test="test", batch_size=256,

@@ -8,6 +8,12 @@ from keras_vit.utils.metrics import written
 PICTURES, STEPS, GUIDANCE, SEEDS = 8, 100, 8.0, 2**31 - 1  # drawn at once, and the largest settings of the page
 SIDE = 168  # pixels of the longer side of a picture
 NONE = "no class"
+ABOUT = {
+    "class": f"What to draw; “{NONE}” leaves it to the model.",
+    "guidance": "How much the class counts: 1 is as learned, more makes images clearer and more alike, 0 ignores it.",
+    "steps": "From noise to an image: more take longer and are finer.",
+    "seed": "Which noise to begin with: the same number draws the same images again.",
+}
 
 
 def drawing_page(found):
@@ -32,10 +38,12 @@ def drawing_page(found):
         gr.Markdown(f"# {found.bound.name}\n{facts}")
         with gr.Row():
             with gr.Column():
-                name = gr.Dropdown([*names, NONE], value=[*names, NONE][0], label="Class")
-                guidance = gr.Slider(0, GUIDANCE, value=min(task.guidance, GUIDANCE), step=0.25, label="Guidance")
-                steps = gr.Slider(1, STEPS, value=min(task.steps, STEPS), step=1, label="Steps")
-                seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)
+                name = gr.Dropdown([*names, NONE], value=[*names, NONE][0], label="Class", info=ABOUT["class"])
+                guided = {"value": min(task.guidance, GUIDANCE), "step": 0.25, "info": ABOUT["guidance"]}
+                guidance = gr.Slider(0, GUIDANCE, label="Guidance", **guided)
+                counted = {"value": min(task.steps, STEPS), "step": 1, "info": ABOUT["steps"]}
+                steps = gr.Slider(1, STEPS, label="Steps", **counted)
+                seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS, info=ABOUT["seed"])
                 button = gr.Button("Draw")
             with gr.Column():
                 pictures = gr.Gallery(label="Drawn from noise", columns=4, format="png", buttons=[], interactive=False)

@@ -82,5 +82,6 @@ def words_of(model, name="model"):
 
 def is_captioner(model):
     """Returns whether a model writes texts about images."""
-    names = {layer.name for layer in getattr(model, "layers", ())}
-    return {"image", "text"} <= names and isinstance(model.input, dict) and len(model.output_shape or ()) == 3
+    layers = {layer.name: layer for layer in getattr(model, "layers", ())}
+    given = getattr(layers.get("text"), "input", None)  # a text tower, too, may be called so: it reads no image
+    return "image" in layers and isinstance(given, dict) and "context" in given and isinstance(model.input, dict)

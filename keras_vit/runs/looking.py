@@ -7,22 +7,22 @@ import numpy as np
 
 from keras_vit.explain.attention import attention_rollout
 from keras_vit.explain.relevance import attention_relevance, has_classes
-from keras_vit.explain.texts import attention_of_answer, attention_of_words, reads_both
-from keras_vit.models.backbone import image_tower
+from keras_vit.explain.texts import attention_of_answer, attention_of_text, attention_of_words, reads_both
+from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.captioner import is_captioner, words_of
 from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import fed
 from keras_vit.models.pixel_range import range_of
-from keras_vit.plots import canvas
+from keras_vit.plots import canvas, lettering
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.trained import load_run, read
-from keras_vit.tasks.base import are_shares
 from keras_vit.training import rundir
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
 
 WRITTEN = 8  # images whose words are drawn, and clips that are animated, at most
 ANIMATED = "attention.gif"  # of clips
+SIMILARITY = "Similarity: bright patches are near the text"
 
 
 def explain(target, files=(), folder=None, *, texts=None):
@@ -50,9 +50,10 @@ def explain(target, files=(), folder=None, *, texts=None):
     from keras_vit.training import history
 
     outputs = trained.viewer()(fed(examples, task.inputs))
-    titles = [_title(task.marked(task.answer(output))) for output in outputs]
+    titles = [task.heading(output) for output in outputs]
     if "texts" in given:
-        titles = [f"{task.text_of(text)} {title}" for text, title in zip(given["texts"], titles)]
+        asked = [task.text_of(text) for text in given["texts"]]
+        titles = [f"{text}{'' if text.endswith('?') else ':'} {title}" for text, title in zip(asked, titles)]
     if not files and len(examples) > 1:  # with targets: as the report, what is true and what is predicted
         each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
         titles = [task.caption(*pair) for pair in zip(outputs, each)]
@@ -89,6 +90,22 @@ def support_of(model):
     return None
 
 
+def similarity_of(model, images, ids):
+    """Returns where images show what a text says, by the texts' ids; see `attention_of_text`.
+
+    Args:
+        model: A model with two towers.
+        images: Its images.
+        ids: Ids of each image's text, `(batch, length)`.
+
+    Returns:
+        float32 array, `(batch, rows, columns)`.
+    """
+    rows, place = np.unique(ids, axis=0, return_inverse=True)
+    maps = attention_of_text(model, images, [str(i) for i in range(len(rows))], lambda texts: rows)
+    return maps[np.arange(len(images)), place.ravel()]
+
+
 def _attention(trained, examples, outputs, titles):
     """Returns the figure of where a model looked: for each written word, for an answer, or at all, or `None`."""
     from keras_vit import plots
@@ -112,6 +129,10 @@ def _attention(trained, examples, outputs, titles):
         return plots.plot_clips(shown, _heats(model, images), titles)
     if reads_both(model):
         return plots.plot_maps(shown, support(examples), titles) if support else None
+    if has_towers(model):
+        figure = plots.plot_maps(shown, similarity_of(model, images, examples["texts"]), titles)
+        lettering.heading(figure, SIMILARITY)
+        return figure
     return plots.plot_attention(image_tower(model), images, titles, "relevance" if support else "rollout")
 
 
@@ -119,8 +140,3 @@ def _heats(model, clips):
     """Returns the heat maps of clips, `(batch, steps, rows, columns)`: their relevance, or the rollout."""
     support = support_of(model)
     return support({"images": clips}) if support else attention_rollout(model, clips)
-
-
-def _title(answer):
-    name, value = next(iter(answer.items()), ("", 0.0))
-    return f"{name} ({value:{'.0%' if are_shares([value]) else '.4g'}})" if name else ""

@@ -111,7 +111,7 @@ class Trained:
                 else f"Each text must have a word. Received: {checks.shown(texts):.60}"
             )
         ids = self.task.ids_of("raise")(texts)
-        self.task.warn_of_unknown(ids)
+        self.task.warn_of_unknown(ids, texts)
         return {"texts": ids}
 
     @property

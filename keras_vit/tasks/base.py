@@ -8,10 +8,10 @@ import keras
 import numpy as np
 
 from keras_vit.models.kinds import KINDS
-from keras_vit.models.outputs import distinct
+from keras_vit.tasks.shown import Shown
 from keras_vit.utils import checks
 from keras_vit.utils.checked import Checked, names
-from keras_vit.utils.images import colored
+from keras_vit.utils.metrics import titled
 
 
 class Tally(Protocol):
@@ -46,11 +46,10 @@ class UnknownTaskError(ValueError):
 
 
 @dataclass(frozen=True, repr=False)
-class Task(Checked):
+class Task(Shown, Checked):
     """What a model is trained for: the only place that knows what a target is.
 
-    Your own task is a subclass, a frozen dataclass; see `docs/tasks/own.md`. `model`, `compiled`, `batch` and `tally`
-    must be defined. Its fields are what a recipe can say of it.
+    A subclass is a frozen dataclass; see `docs/tasks/own.md`. `model`, `compiled`, `batch` and `tally` must be defined.
 
     Args:
         classes: Names of the classes; by default those of the data, if it has any.
@@ -63,6 +62,7 @@ class Task(Checked):
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # what its model returns; a row of `models.kinds.KINDS`
     draws: ClassVar[bool] = False  # whether `picture` draws the output
+    parts: ClassVar[tuple[str, ...]] = ()  # of its picture with an example, from left to right, in words
     arguments: ClassVar[tuple[str, ...]] = ()  # of its model, besides those of `vit`
     clips: ClassVar[Any] = None  # how frames are sampled, a `data.clips.Sampling`, where inputs are clips
     columns: ClassVar[dict[str, Any]] = {}  # of a table, for its targets, where `Data.columns` does not say them
@@ -210,6 +210,10 @@ class Task(Checked):
         """Returns a new `Tally`; with `keep` it keeps what its figures need, so that its memory grows."""
         raise NotImplementedError(f"{type(self).__name__} must define `tally`.")
 
+    def titled(self, score: str) -> tuple[str, str]:
+        """Returns the words for a score of `tally`, and the unit of its values, `""` for none."""
+        return titled(score)
+
     def answering(self, model: keras.Model) -> Callable:
         """Returns what makes of inputs what is scored and answered: the model itself, or a function.
 
@@ -225,23 +229,6 @@ class Task(Checked):
             learner: What was fitted, with its own weights, such as a decoder's.
         """
         return None
-
-    def answer(self, output: np.ndarray) -> dict[str, float]:
-        """Returns what the output says of one image, by name, the most important first.
-
-        By default, the largest outputs. Where all are from 0 to 1, they are shown as per cent.
-        """
-        values = np.ravel(output).tolist()
-        names = distinct(self.classes) or tuple(map(str, range(len(values))))
-        return dict(sorted(zip(names, values), key=lambda pair: -pair[1]))
-
-    def listed(self, output: np.ndarray, top: int) -> list[tuple[str, float]]:
-        """Returns the part of an answer that `predict` gives: its first pairs, `top` at most."""
-        return [*self.answer(output).items()][:top]
-
-    def marked(self, answer: dict[str, float]) -> dict[str, float]:
-        """Returns an answer, or its first pairs, for people to read: with a mark on the names that hold, if any do."""
-        return answer
 
     def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
         """Returns the output for one image as an image of class indices, uint8 `(rows, columns)`, if it `gives` masks.
@@ -268,33 +255,3 @@ class Task(Checked):
             size: `(rows, columns)` of the image before it was resized for the model.
         """
         raise NotImplementedError(f"{type(self).__name__} has no objects.")
-
-    def caption(self, output: np.ndarray, example: dict) -> str:
-        """Returns a line about one image: what the output says, and what is true.
-
-        Args:
-            output: The model's output for it.
-            example: Its targets, as in `Tally.add`.
-        """
-        return words([*self.answer(output).items()][:3])
-
-    def picture(self, image: np.ndarray, output: np.ndarray, example: dict | None = None) -> np.ndarray:
-        """Returns an image, with the output drawn if the task `draws`, uint8 `(rows, columns, 3)`.
-
-        Args:
-            image: float32 `(height, width, channels)`, 0..255.
-            output: The model's output for it.
-            example: Its targets, as in `Tally.add`, to draw too.
-        """
-        return np.clip(np.rint(colored(image)), 0, 255).astype("uint8")
-
-
-def are_shares(values):
-    """Returns whether the values of an answer can be shown as per cent."""
-    return all(0 <= value <= 1 for value in values)
-
-
-def words(answer):
-    """Returns the pairs of an answer, `(name, value)`, as a line."""
-    form = ".1%" if are_shares(value for _, value in answer) else ".4g"
-    return ", ".join(f"{name} {value if isinstance(value, int) else format(value, form)}" for name, value in answer)

@@ -72,6 +72,9 @@ class OfClips:
 
         return {**examples, "images": unfolded_tensor(examples["images"], self.frames)}
 
+    def shows(self, output):
+        return f"{min(self.frames, SHOWN)} of {self.frames} frames"
+
     def picture(self, image, output, example=None):
         """Returns the frames of a clip side by side, four at most."""
         shown = np.linspace(0, len(image) - 1, min(len(image), SHOWN)).round().astype(int)

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import keras
 import numpy as np
@@ -14,7 +14,7 @@ from keras_vit.text import learn_words, tokenizer
 from keras_vit.text.families import UNKNOWN
 from keras_vit.utils.checked import number
 from keras_vit.utils.packed import check_packed
-from keras_vit.utils.warned import warn
+from keras_vit.utils.warned import quoted, warn
 
 AT_ONCE = 10_000  # texts that are made ids of
 
@@ -33,8 +33,10 @@ class Texts(Task):
         length: Ids of a text. Longer texts are cut, and a warning says how many are.
         draw: Of several texts of an image, `"one"` is trained on each time, or `"some"`, joined in any order, as of
             tags.
+        example: A text that the demo begins with.
     """
 
+    asks: ClassVar[str] = "Text"  # what its text is called
     inputs = ("images", "texts")
     targets = ("texts",)
 
@@ -44,6 +46,7 @@ class Texts(Task):
     vocabulary: int = number(1000, low=3)
     length: int = number(32, low=2)
     draw: Literal["one", "some"] = "one"
+    example: str = ""
 
     def check(self, recipe):
         if self.words and self.tokens:
@@ -134,18 +137,43 @@ class Texts(Task):
             rows[start : start + AT_ONCE] = ids_of(part)
         if cut:
             warn(f"{cut} of {len(chosen)} texts have more than {self.length} ids and are cut: task.length.")
-        self.warn_of_unknown(rows)
+        self.warn_of_unknown(rows, chosen)
         if most == 1:
             return rows
         made = np.full((len(texts), most, self.length), -1, "int32")
         made[np.arange(most) < np.array([len(several) for several in texts])[:, None]] = rows
         return made
 
-    def warn_of_unknown(self, rows):
-        """Warns of texts, rows of ids, with words that the table lacks: the model cannot tell these apart."""
-        lacking = (rows == self.words.index(UNKNOWN)).any(axis=1).sum() if UNKNOWN in self.words else 0
-        if lacking:
-            warn(f"{lacking} of {len(rows)} texts have words or signs that the model does not know.")
+    def warn_of_unknown(self, rows, texts):
+        """Warns of texts, and their rows of ids, with words that the table lacks: the model cannot tell these apart."""
+        if UNKNOWN not in self.words:
+            return
+        lacking = np.flatnonzero((rows == self.words.index(UNKNOWN)).any(axis=1))
+        if len(lacking):
+            found = dict.fromkeys(word for i in lacking[:AT_ONCE] for word in self.unknown_in(texts[i]))
+            warn(
+                f"{len(lacking)} of {len(rows)} texts have words or signs that the model does not know: "
+                f"{quoted([*found])}."
+            )
+
+    def unknown_in(self, text):
+        """Returns a text's words or signs that a table of words lacks, each once."""
+        if UNKNOWN not in self.words:
+            return []
+        return [word for word, ids in self._parts(text) if self.words.index(UNKNOWN) in ids]
+
+    def pieced_in(self, text):
+        """Returns a text's words that a table of words has in pieces alone: rare ones, and those that are new."""
+        unknown = self.unknown_in(text)
+        return [word for word, ids in self._parts(text) if len(ids) > 1 and word not in unknown]
+
+    def _parts(self, text):
+        """Returns each word or sign of a text once, with its ids without start and end."""
+        made = self.ids_of()
+        parts = [*dict.fromkeys(made.parts(text))]
+        return [
+            (part, [id for id in ids if id not in (made.start, made.end)]) for part, ids in zip(parts, made.ids(parts))
+        ]
 
     def prepare(self, examples, seed):
         """Draws one of each image's texts, or some; `"first"` is then the one that is measured."""

@@ -121,6 +121,11 @@ class Tokenizer:
             row[: len(ids)] = ids
         return rows
 
+    def parts(self, text: str) -> list[str]:
+        """Returns the words and signs of a text, cleaned as for a table of words; of one of letters, the letters."""
+        clean = self._clean(text)
+        return [*clean] if self.family == "letters" else engines.PIECE.findall(clean)
+
     def begun(self, texts: str | Sequence[str]) -> list[list[int]]:
         """Returns the ids of the beginning of each text, with start and without end; errors as in a call."""
         before = [] if self.start is None else [self.start]

@@ -1,13 +1,15 @@
 import json
 import re
 
+import keras
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 pytest.importorskip("tensorflow")
 
-from keras_vit import plots
+import keras_vit
+from keras_vit import explain, plots
 from keras_vit.runs import looking
 
 
@@ -46,3 +48,18 @@ def test_each_letter_that_was_written_has_a_picture(tmp_path, monkeypatch):
     assert titles[0].startswith("Ab 12 (")
     centers = (maps[0, :5, 0] * np.arange(40)).sum(1) / maps[0, :5, 0].sum(1)
     assert (np.diff(centers) > 0).all()  # from left to right
+
+
+def test_a_text_is_found_in_an_image(tmp_path):
+    """By the model that ships: the map is that of `attention_of_text`, and the title has the similarity."""
+    found = keras_vit.load_run("emoji")
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 64, 64, 3)).astype("uint8")
+    texts = ["a cat", "a red heart"]
+    maps = looking.similarity_of(found.model, pixels, found.ids_of(texts, 2)["texts"])
+    expected = explain.attention_of_text(found.model, pixels, texts)
+    np.testing.assert_allclose(maps, [expected[0, 0], expected[1, 1]], atol=1e-5)
+    for i, image in enumerate(pixels):
+        keras.utils.save_img(tmp_path / f"{i}.png", image, scale=False)
+    files = [tmp_path / "0.png", tmp_path / "1.png"]
+    for given in ("a cat", texts):
+        assert looking.explain(found, files, tmp_path / "drawn", texts=given) == [tmp_path / "drawn" / "attention.png"]

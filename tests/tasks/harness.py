@@ -138,10 +138,11 @@ def _is_evaluated(trained, exported):
 
 def _answers(page, shape, text=None):
     """The demo's page answers, and draws its answer."""
-    predict = next(one.fn for one in page.fns.values() if one.name == "predict")
+    see = next(one.fn for one in page.fns.values() if one.name == "see")
     method = next(part.value for part in page.blocks.values() if type(part).__name__ == "Radio")
-    answer, drawn, attended, _ = predict(np.full(shape, 100.0, "float32"), method, text)
-    assert isinstance(answer, dict | str) and drawn.size and attended.size
+    shown = see(np.full(shape, 100.0, "float32"), method, text)
+    assert isinstance(shown.answer, str) and shown.picture.size and shown.under
+    assert method is None or (shown.laid.size and shown.heading)
 
 
 def _is_a_source_of_weights(recipe, trained):

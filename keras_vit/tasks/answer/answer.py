@@ -24,6 +24,7 @@ class Answer(Texts, Classify):
         hidden: Channels of the hidden layer before the answers; twice the width if 0.
     """
 
+    asks = "Question"
     targets = ("texts", "labels")
     columns = {"texts": ("question",), "labels": ("answer",)}
 

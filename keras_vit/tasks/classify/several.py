@@ -12,6 +12,7 @@ from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.classify.several_loss import SeveralLoss, positive_weights
 from keras_vit.tasks.classify.several_tally import HALF, SCORES, SeveralTally
 from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.shown import words
 from keras_vit.utils import checks
 from keras_vit.utils.warned import quoted, warn
 
@@ -132,6 +133,11 @@ class Several(Classify):
     def listed(self, output, top):
         holding = int((self.probabilities(output) >= self._thresholds).sum())
         return super().listed(output, max(top, holding))
+
+    def heading(self, output):
+        """Returns the labels that hold."""
+        holding = int((self.probabilities(output) >= self._thresholds).sum())
+        return words([*self.answer(output).items()][:holding]) or "no label"
 
     def marked(self, answer):
         least = self.thresholds_by_name()

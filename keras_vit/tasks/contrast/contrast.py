@@ -153,9 +153,12 @@ class Contrast(Texts):
     def answer(self, output):
         return {"similarity": cosine(output[..., : self.width])}
 
+    def said(self, answer):
+        return f"similarity {answer['similarity']:.2f}"
+
     def caption(self, output, example):
         said = self.text_of(example["texts"])
-        return f"{said + ': ' if said else ''}similarity {self.answer(output)['similarity']:.2f}"
+        return f"{said + ': ' if said else ''}{self.heading(output)}"
 
 
 def _pooled(end):

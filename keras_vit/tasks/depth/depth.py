@@ -39,6 +39,7 @@ class Depth(Task):
     best = ("val_abs_rel", "min")
     gives = "depth"
     draws = True
+    parts = ("image", "predicted", "true")
 
     largest: float | None = number(None, low=1e-3)
     unit: float = number(1.0, low=1e-6)
@@ -108,12 +109,18 @@ class Depth(Task):
         """Returns the size of the map, and its smallest and largest value."""
         values = np.asarray(output)[..., 0]
         height, width = values.shape
-        what = "inverse depth" if self.largest is None else "depth in meters"
+        what = "relative inverse depth" if self.largest is None else "depth in meters"
         ends = {f"smallest {what}": values.min(), f"largest {what}": values.max()}
         return {"width": width, "height": height, **{name: float(value) for name, value in ends.items()}}
 
     def listed(self, output, top):
         return [*self.answer(output).items()]
+
+    def said(self, answer):
+        *_, low, high = answer.values()
+        if self.largest is None:
+            return f"relative inverse depth {_digits(low)} to {_digits(high)}: no unit, large is near"
+        return f"depth {_digits(low)} to {_digits(high)} m"
 
     def depth(self, output, size):
         """Returns the output for one image at another size, `(rows, columns)`: float32, at least 0."""
@@ -144,3 +151,7 @@ class Depth(Task):
         least = float(np.min(near, where=known, initial=np.inf))
         colors = colored_map(np.where(known, near, least))
         return np.where(known[..., None], colors, 0).astype("uint8")
+
+
+def _digits(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

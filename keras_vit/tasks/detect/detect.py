@@ -11,8 +11,9 @@ import keras
 import numpy as np
 
 from keras_vit.models.options import flat, merged
+from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
-from keras_vit.tasks.base import Task, distinct
+from keras_vit.tasks.base import Task
 from keras_vit.tasks.detect.box_tally import BoxTally, sides
 from keras_vit.tasks.detect.point_loss import PointLoss
 from keras_vit.tasks.detect.set_loss import SetLoss
@@ -54,6 +55,7 @@ class Detect(WithHead, Task):
     best = ("val_map50", "max")
     gives = "boxes"
     draws = True
+    parts = ("predicted", "true")
     measured = ("score",)
     heads = HEADS
 
@@ -210,6 +212,17 @@ class Detect(WithHead, Task):
         names = distinct(self.classes)
         found = {f"{(classes == i).sum()} {names[i]}": float(scores[classes == i].max()) for i in set(classes)}
         return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+    def listed(self, output, top):
+        return [*self.answer(output).items()]  # objects of all classes that were found
+
+    def said(self, answer):
+        return ", ".join(answer)  # a score is that of one box: pictures and files have it
+
+    def legend(self):
+        from keras_vit.plots.masks import colors
+
+        return dict(zip(distinct(self.classes), map(tuple, colors(len(self.classes)).tolist())))
 
     def objects(self, output, size):
         """Returns the objects of an image, the most likely first.

@@ -32,6 +32,10 @@ class PretrainClips(OfClips, Pretrain):
     def model(self, **arguments):
         return super().model(**{**arguments, "num_classes": 0})
 
+    def shows(self, output):
+        said = self.caption(output, {})
+        return f"{OfClips.shows(self, output)}{f', from top to bottom: {said}' if said else ''}"
+
     def caption(self, output, example):
         return "clip, masked, reconstruction" if np.ndim(output) == 5 else ""
 

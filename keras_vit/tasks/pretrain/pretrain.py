@@ -110,6 +110,10 @@ class Pretrain(Task):
     def answer(self, output):
         return {}  # an embedding says nothing by itself
 
+    def shows(self, output):
+        said = self.caption(output, {})
+        return f"from left to right: {said}" if said else "input of the model"
+
     def caption(self, output, example):
         return "image, masked, reconstruction" if np.ndim(output) == 4 else ""
 

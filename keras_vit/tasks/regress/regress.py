@@ -14,6 +14,7 @@ from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.regress.number_loss import NumberLoss
 from keras_vit.tasks.regress.number_tally import NumberTally
 from keras_vit.tasks.unmixed import check_unmixed
+from keras_vit.utils.metrics import measured
 
 UNITS = "numbers"  # the layer that multiplies by the deviation and adds the mean
 FINE = 0.01  # of the standard deviation: the largest step of float32 between numbers
@@ -129,11 +130,20 @@ class Regress(Task):
     def callbacks(self, run):
         return [Measured(run, self.tally, self.tally().scores)]
 
+    def titled(self, score):
+        words, unit = super().titled(score)
+        if score in ("mae", "rmse", "r2") and len(self.names) == 1:
+            return words, measured(self.names[0])[1] if score != "r2" else ""
+        return words, "standard deviations" if score == "mae" else unit
+
     def tally(self, keep=False):
         return NumberTally(self.names, self.deviation, keep)
 
     def answer(self, output):
         return dict(zip(self.names, np.ravel(output).tolist()))
+
+    def listed(self, output, top):
+        return [*self.answer(output).items()]  # all numbers, whatever their order
 
     def caption(self, output, example):
         truth = np.ravel(example["numbers"]).tolist()

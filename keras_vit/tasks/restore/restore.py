@@ -43,6 +43,7 @@ class Restore(Task):
     best = ("val_psnr", "max")
     gives = "image"
     draws = True
+    parts = ("enlarged", "restored", "original")
 
     scale: int = number(1, low=1, most=8)
     gray: bool = False
@@ -142,6 +143,16 @@ class Restore(Task):
         """Returns the sides of the image in pixels."""
         height, width = np.shape(output)[:2]
         return {"width": width, "height": height}
+
+    def said(self, answer):
+        return f"{answer['width']} x {answer['height']} pixels"
+
+    def listed(self, output, top):
+        return [*self.answer(output).items()]
+
+    def shows(self, output):
+        given = "as it is" if self.scale == 1 else "enlarged by cubic convolution"
+        return f"from left to right: {given}, restored"
 
     def image(self, output):
         return np.clip(np.rint(output), 0, 255).astype("uint8")

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.tasks.base import distinct
+from keras_vit.models.outputs import distinct
 from keras_vit.utils import metrics
 from keras_vit.utils.images import mask_pixels, strips
 from keras_vit.utils.losses import Loss

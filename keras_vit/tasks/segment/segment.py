@@ -8,11 +8,13 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
-from keras_vit.tasks.base import Task, distinct
+from keras_vit.tasks.base import Task
 from keras_vit.tasks.classify.balance import class_weights
 from keras_vit.tasks.heads import WithHead
 from keras_vit.tasks.segment import pixels
+from keras_vit.tasks.shown import of_area
 from keras_vit.utils.checked import number
 from keras_vit.utils.images import mask_pixels
 
@@ -42,6 +44,7 @@ class Segment(WithHead, Task):
     best = ("val_mean_iou", "max")
     gives = "masks"
     draws = True
+    parts = ("predicted", "true")
     heads = HEADS
 
     head: str | dict[str, Any] = "linear"
@@ -150,6 +153,21 @@ class Segment(WithHead, Task):
         shares = np.bincount(predicted.ravel(), minlength=len(self.classes)) / predicted.size
         names = distinct(self.classes)
         return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
+
+    def said(self, answer):
+        return f"{', '.join(f'{name}: {of_area(share)}' for name, share in answer.items())} of the area"
+
+    def heading(self, output):
+        """Returns the areas of the classes that are painted, three at most; that of the background if there is none."""
+        found = {name: share for name, share in self.answer(output).items() if share}
+        painted = {name: share for name, share in found.items() if name in self.legend()}
+        return self.said(dict([*(painted or found).items()][:3]))
+
+    def legend(self):
+        from keras_vit.plots.masks import UNPAINTED, colors
+
+        every = zip(self.classes, distinct(self.classes), colors(len(self.classes)).tolist())
+        return {text: tuple(color) for name, text, color in every if name.lower() != UNPAINTED}
 
     def mask(self, output, size):
         return (pixels.predict(output, size) + self.first).astype("uint8")

@@ -44,7 +44,7 @@ def test_everything_that_is_done_with_a_task(tmp_path, monkeypatch):
             assert "inverse depth of any scale and shift = " in found.text["depth"]
             assert np.ptp(np.asarray(found).astype(int)) == 65535
     names = {row["name"] for row in json.loads((tmp_path / "a.json").read_text())}
-    assert names == {"width", "height", "smallest inverse depth", "largest inverse depth"}
+    assert names == {"width", "height", "smallest relative inverse depth", "largest relative inverse depth"}
     with pytest.raises(FileExistsError, match="exists. Choose another folder"):
         predictions.predict(run, images[:3], to=tmp_path / "predicted")
     picture = run.task.picture(np.zeros((16, 16, 3)), np.ones((16, 16, 1)), {"depths": np.eye(16) + 1})

@@ -1,0 +1,130 @@
+"""What the page shows of an image: the answer, the picture, and where the model looked."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_vit.demo import markup
+from keras_vit.explain import attention_rollout
+from keras_vit.explain.reading import doubt
+from keras_vit.explain.texts import reads_both
+from keras_vit.models.backbone import has_towers, image_tower
+from keras_vit.models.inputs import fed
+from keras_vit.plots import canvas
+from keras_vit.plots.attention import METHODS
+from keras_vit.runs.looking import SIMILARITY, similarity_of, support_of
+
+VIEW = 336  # pixels of the longer side of an image
+WIDE, WIDEST = 672, 2048  # of a picture that a task draws, at least and at most
+MOST_TEXTS = 32  # that are ranked
+COSINES = "Cosines of image and text, from -1 to 1: an order, no probabilities."
+
+
+class Seen(NamedTuple):
+    """What the page shows, in the order of its parts."""
+
+    answer: str = ""  # HTML
+    picture: Any = None
+    under: str = ""  # the picture: what it shows
+    laid: Any = None  # the image under a heat map
+    heading: str = ""  # of the heat map
+    playing: str = ""  # HTML of a clip
+
+
+def looks_of(found):
+    """Returns the ways to see where a model looked: `(function from inputs to maps, heading)` by name.
+
+    Args:
+        found: A `Trained`.
+    """
+    model = found.model
+    if found.task.whole:  # by tiles
+        return {}
+    tower, support, looks = image_tower(model), support_of(model), {}
+    if has_towers(model):
+        looks["similarity"] = (lambda given: similarity_of(model, given["images"], given["texts"]), SIMILARITY)
+    if not (reads_both(model) or doubt(tower)):
+        looks["rollout"] = (lambda given: attention_rollout(tower, given["images"]), METHODS["rollout"][1])
+    if support:
+        looks["relevance"] = (support, METHODS["relevance"][1])
+    return looks
+
+
+def seeing(found, looks, most):
+    """Returns the function from pixels, the name of a look and a text to what is shown, a `Seen`.
+
+    Args:
+        found: A `Trained`.
+        looks: From `looks_of`.
+        most: Bars, at most; of several labels all that hold.
+    """
+    run, task = found.viewer(), found.task
+    asks, ranks = "texts" in task.inputs, task.gives == "pairs"
+
+    def see(pixels, method=None, text=""):
+        if pixels is None:
+            return Seen()
+        texts = _texts(text, ranks) if asks else []
+        if asks and not texts:
+            return Seen(markup.answer(notes=[f"Write a {task.asks.lower()}, and press the button."]))
+        if len(texts) > MOST_TEXTS:
+            note = f"At most {MOST_TEXTS} texts are compared at once. Received: {len(texts)}"
+            return Seen(markup.answer(notes=[note]))
+        count = max(len(texts), 1)
+        try:
+            given = {"images": np.repeat(pixels[None], count, 0), **found.ids_of(texts if asks else None, count)}
+        except ValueError as error:  # of a text that is too long, or has other words
+            return Seen(markup.answer(notes=[str(error)]))
+        outputs = run(fed(given, task.inputs))
+        best = int(np.argmax([next(iter(task.answer(one).values())) for one in outputs])) if ranks else 0
+        output, notes = outputs[best], [note for one in texts for note in notes_on(task, one)]
+        if count > 1:
+            said = markup.answer(texts[best], rows=ranked(task, texts, outputs), notes=[COSINES, *notes])
+        else:
+            bars = dict([*task.bars(output).items()][: len(task.listed(output, most))])
+            name = next(iter(bars)) if bars and task.gives != "labels" else task.heading(output)
+            said = markup.answer(name, bars, notes=notes)
+        drawn = task.picture(pixels, output)
+        side = min(max(*drawn.shape[:2], WIDE), WIDEST) if task.draws else VIEW
+        picture, under = canvas.painted(drawn, side=side), _capital(task.shows(output))
+        look, heading = looks.get(method, (None, ""))
+        if look is None:
+            return Seen(said, picture, under)
+        try:
+            heat = look({name: values[best : best + 1] for name, values in given.items()})[0]
+        except ValueError as error:  # of a model that it cannot follow
+            return Seen(said, picture, under, None, str(error))
+        playing = markup.animation(pixels, heat) if task.clips is not None else ""
+        return Seen(said, picture, under, canvas.painted(pixels, heat, VIEW), heading, playing)
+
+    return see
+
+
+def _texts(text, several):
+    """Returns the texts in a box, each once: one on each line, or a single one."""
+    lines = (text or "").splitlines() if several else [" ".join((text or "").split())]
+    return [*dict.fromkeys(line.strip() for line in lines if line.strip())]
+
+
+def ranked(task, texts, outputs):
+    """Returns texts with their similarity to an image, the nearest first: pairs of texts."""
+    order = sorted(zip(texts, outputs), key=lambda pair: -next(iter(task.answer(pair[1]).values())))
+    return [(text, task.heading(output)) for text, output in order]
+
+
+def notes_on(task, text):
+    """Returns sentences on a text's words that the model does not know, or knows in pieces alone."""
+    named = lambda words: ", ".join(f"“{word}”" for word in words)  # noqa: E731
+    unknown, pieced = task.unknown_in(text), [] if task.letters else task.pieced_in(text)
+    notes = [f"Unknown to the model: {named(unknown)}."] if unknown else []
+    return notes + ([f"Rare or unknown, read in pieces: {named(pieced)}."] if pieced else [])
+
+
+def hint(task):
+    """Returns a sentence on the words that a task's model knows; `""` without a table of words."""
+    whole = [word for word in task.words if len(word) > 2 and word.isalpha()]
+    return f"Its {len(whole)} words are such as {', '.join(whole[-8:])}." if whole else ""
+
+
+def _capital(text):
+    return text[:1].upper() + text[1:]
