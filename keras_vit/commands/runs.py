@@ -66,7 +66,6 @@ def apply(
     """
     lean.import_keras()
     from keras_vit.runs import predictions, sampled, trained
-    from keras_vit.tasks.base import words
     from keras_vit.utils.folders import shown
 
     model = trained.load_run(run)
@@ -90,7 +89,7 @@ def apply(
         if error:
             print(f"left out: {error}", file=sys.stderr, flush=True)
         else:
-            print(f"{shown(file)}: {words(model.task.marked(dict(answer)).items())}", flush=True)
+            print(f"{shown(file)}: {model.task.said(dict(answer))}", flush=True)
     if bad:
         print(f"error: {bad} of {len(files)} images cannot be read.", file=sys.stderr)
         sys.exit(1)
