@@ -4,8 +4,8 @@ import contextlib
 
 import keras
 
-from keras_vit.utils.metrics import written
-from keras_vit.utils.progress import line, moment
+from keras_vit.utils.metrics import told, written
+from keras_vit.utils.progress import line, moment, pace, remaining
 
 
 @contextlib.contextmanager
@@ -61,9 +61,8 @@ class RunProgress(keras.callbacks.Callback):
         if self.line is None:
             total, done = self.epochs * self.steps, self.run.epoch * self.steps + self.run.step
             begun = f"epoch {self.run.epoch + 1}/{self.epochs}  compiling"
-            text = "{desc}  {remaining} left  {rate_noinv_fmt}"
             # in images: tqdm's `unit_scale` does not scale `initial`, and a resumed run would seem much faster
-            self.line = line(total * self.images, text, desc=begun, initial=done * self.images, unit=" images")
+            self.line = line(total * self.images, [(begun, 0)], initial=done * self.images, unit=" images")
 
     def on_train_batch_end(self, batch, logs=None):
         if not self.compiled:
@@ -77,7 +76,7 @@ class RunProgress(keras.callbacks.Callback):
         self.line.update(self.images)
 
     def on_test_begin(self, logs=None):
-        self._show(self.logs, "  validating")
+        self._show(self.logs, "validating")
 
     def on_epoch_end(self, epoch, logs=None):
         self.validation = (logs or {}).get(self.column)
@@ -87,13 +86,17 @@ class RunProgress(keras.callbacks.Callback):
             self.shown = moment(self.line)
 
     def _show(self, logs, more="", coming=0):
-        """Sets the text after a step, the most important first: a narrow terminal cuts the rest off."""
+        """Sets the text after a step; on a narrow terminal the parts of the highest ranks are left out."""
         step = self.line.n // self.images + coming
         self.logs = logs or {}
-        name = self.column.removeprefix("val_")
-        numbers = {"loss": self.logs.get("loss"), name: self.logs.get(name), "validation": self.validation}
-        words = [f"epoch {max(step - 1, 0) // self.steps + 1}/{self.epochs}"]
-        for key, value in numbers.items():
+        score = self.column.removeprefix("val_")
+        numbers = [("loss", self.logs.get("loss"), 4), (score, self.logs.get(score), 5), (score, self.validation, 3)]
+        numbers = numbers if score != "loss" else [numbers[0], numbers[2]]
+        parts = [(f"epoch {max(step - 1, 0) // self.steps + 1}/{self.epochs}", 0)]
+        for name, value, rank in numbers:
             if value is not None:
-                words.append(f"{key.replace('_', ' ')} {written(name if key == 'validation' else key, value)}")
-        self.line.set_description_str("  ".join(words) + more, refresh=bool(more) and self.line.dynamic_ncols)
+                said = told(self.run.task.titled(name), written(name, value))
+                parts.append((f"validation {said}" if rank == 3 else said, rank))
+        self.line.parts = [*parts, (more, 1), (remaining, 2), (pace, 6)]
+        if more and self.line.dynamic_ncols:
+            self.line.refresh()

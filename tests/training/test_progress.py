@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_vit
 from keras_vit import config
 from keras_vit.training.progress import RunProgress
 from tests.utils.test_progress import Stream
@@ -44,12 +45,45 @@ def train(clock, monkeypatch):
 
 def test_one_line_tells_how_far_a_whole_training_is(train):
     stream = train(True, epochs=3)
-    assert "epoch 1/3  compiling  ? left" in stream.lines[0]
+    assert stream.lines[0] == "epoch 1/3  compiling" and "?" not in stream.getvalue()
     assert "epoch 1/3  loss 0.5000  accuracy 25.00%  validating  " in stream.getvalue()
     # Of 15 seconds after the first step, four were validations.
-    last = "epoch 3/3  loss 0.2500  accuracy 50.00%  validation 77.00%  00:00 left  "
+    last = "epoch 3/3  loss 0.2500  accuracy 50.00%  validation accuracy 77.00%  00:00 left  "
     assert stream.lines[-1].startswith(last) and stream.lines[-1].endswith(" images/s")
     assert stream.getvalue().endswith("\n")
+
+
+def test_a_terminal_of_80_columns_shows_whole_parts(train, monkeypatch):
+    monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda stream: (80, 24))
+    lines = train(True, epochs=120, done=476).lines
+    last = "epoch 120/120  loss 0.2500  validation accuracy 194.00%  00:00 left"
+    assert lines[-1] == last and max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    "task, logs, wanted",
+    [
+        (
+            keras_vit.Regress(names=("age", "size")),
+            {"val_mae": 0.5},
+            "validation mean error 0.5000 standard deviations",
+        ),
+        (keras_vit.Regress(names=("age_years",)), {"val_mae": 2.5}, "validation mean error 2.5000 years"),
+        (keras_vit.Detect(), {"val_map50": 0.5}, "validation mAP50 0.5000"),
+        (keras_vit.Restore(scale=2), {"psnr": 30.0, "val_psnr": 31.0}, "PSNR 30.0000 dB  validation PSNR 31.0000 dB"),
+        (keras_vit.Caption(), {"val_exact_match": 0.5}, "validation exact match 0.5000"),
+    ],
+)
+def test_scores_have_words_and_units(task, logs, wanted, monkeypatch):
+    stream, run = Stream(True), run_of(1, 3, 4)
+    run.task = task
+    monkeypatch.setattr("sys.stdout", stream)
+    monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda stream: (200, 24))
+    with RunProgress(run) as told:
+        told.on_train_begin()
+        told.on_train_batch_end(0, {"loss": 1.0})
+        told.on_epoch_end(0, {"loss": 1.0} | logs)
+    assert wanted in stream.lines[-1]
 
 
 def test_a_resumed_training_begins_where_it_stopped(train):

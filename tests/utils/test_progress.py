@@ -62,14 +62,42 @@ def test_what_is_quick_is_not_told(monkeypatch):
 def test_a_narrow_terminal_cuts_the_line(monkeypatch):
     monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda stream: (10, 24))
     stream = Stream(True)
-    with progress.line(3, "a line that is too long", stream=stream):
+    with progress.line(3, [("a line that is too long", 0)], stream=stream):
         pass
     assert {len(line) for line in stream.lines} == {10}
+
+
+@pytest.mark.parametrize(
+    "width, text",
+    [
+        (None, "epoch 1/3  loss 0.5  accuracy 25%  02:10 left"),
+        (45, "epoch 1/3  loss 0.5  accuracy 25%  02:10 left"),
+        (44, "epoch 1/3  accuracy 25%  02:10 left"),
+        (34, "epoch 1/3  loss 0.5  02:10 left"),
+        (30, "epoch 1/3  02:10 left"),
+        (12, "epoch 1/3"),
+        (5, "epoch"),
+    ],
+)
+def test_what_does_not_fit_is_left_out_whole(width, text):
+    parts = [("epoch 1/3", 0), ("loss 0.5", 3), ("accuracy 25%", 2), ("02:10 left", 1)]
+    assert progress.fitted(parts, width) == text
+
+
+def test_what_is_not_known_is_not_asked(clock, monkeypatch):
+    monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda stream: (80, 24))
+    stream = Stream(True)
+    with progress.line(
+        8, [("first", 0), (progress.remaining, 1), (progress.pace, 2)], stream=stream, unit=" x"
+    ) as line:
+        clock[0] += 2
+        line.update(4)
+    assert stream.lines[:2] == ["first", "first  00:02 left  2.00 x/s"] and "?" not in stream.getvalue()
 
 
 def test_what_replaces_stdout_may_not_know_terminals():
     class Log(list):
         write, flush = list.append, lambda self: None
 
-    with progress.line(3, "text", stream=Log()) as line:
+    with progress.line(3, [("text", 0)], stream=Log()) as line:
         line.update(3)
