@@ -17,20 +17,14 @@ def measure(run: Run, changes: Changes = (), *, split: Text = None) -> None:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.
     """
     from keras_vit import config
+    from keras_vit.commands import scores
     from keras_vit.runs import results, trained
-    from keras_vit.utils.metrics import written
+    from keras_vit.utils.tables import terminal
 
     model = trained.load_run(run)
     say(f"Measuring {model.file}, and what was exported of it")
     measured = results.evaluate(model, split, changes=config.parse(changes))
-    names = [name for name in next(iter(measured.values())) if " " not in name]  # "iou NAME" is of one class
-    rows = [["file", *names]]
-    rows += [[file, *(written(name, values[name]) for name in names)] for file, values in measured.items()]
-    first, *widths = [max(map(len, column)) for column in zip(*rows)]
-    for file, *cells in rows:
-        print(f"{file:<{first}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths)))
-    for name in [name for name in measured[model.file] if " " in name]:
-        print(f"  {name:<{first}}  {written(name, measured[model.file][name])}")
+    print("\n".join(scores.lines(measured, model.task, terminal())))
 
 
 def apply(
@@ -199,6 +193,7 @@ def open_demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860) -> None:
         host: Address to listen on; any other than the default opens the page to other machines.
         port: Port to listen on; 0 takes a free one.
     """
+    say(f"Starting the page of {run}")
     from keras_vit.demo import launch
 
     launch(run, host, port)

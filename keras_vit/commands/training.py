@@ -6,6 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional
 
+from keras_vit.commands import scores
 from keras_vit.commands.runs import draw, measure, say, write_exports
 from keras_vit.commands.types import RECIPE, Changes, Count, Flag, Folder, Name, about
 
@@ -38,23 +39,25 @@ def train(
     import keras_vit
     from keras_vit import config
     from keras_vit.utils import tables
-    from keras_vit.utils.metrics import written
+    from keras_vit.utils.metrics import told, written
 
     loaded = keras_vit.load_recipe(recipe, config.parse(changes))
     if folds is not None:
         if tensorboard:
             raise ValueError("Folds write no logs for TensorBoard. Received: --folds and --tensorboard")
-        print(tables.text(keras_vit.cross_validate(loaded, folds, workdir, save_steps=save_steps)))
+        rows = keras_vit.cross_validate(loaded, folds, workdir, save_steps=save_steps)
+        print("\n".join([tables.text(rows), *scores.units(rows, loaded.task)]))
         return
     workdir = workdir or pathlib.Path("runs", loaded.name)
     _, history = keras_vit.fit(loaded, workdir, tensorboard=tensorboard, save_steps=save_steps)
     (column, better), epochs = loaded.task.best, loaded.optim.epochs
-    name, value = column.removeprefix("val_").replace("_", " "), written(column, history[column][-1])
+    last, title = written(column, history[column][-1]), loaded.task.titled(column.removeprefix("val_"))
+    said = f"validation {told(title, last)}"
     done = f"{count} epochs" if (count := len(history["loss"])) == epochs else f"{count} of {epochs} epochs"
     if loaded.optim.patience:
         best = (np.nanmax if better == "max" else np.nanmin)(history[column])
-        value = f"{written(column, best)} at best, {value} in the last"
-    print(f"{workdir}: {done}, validation {name} {value}")
+        said = f"validation {told(title, written(column, best))} at best, {last} in the last"
+    print(f"{workdir}: {done}, {said}")
 
 
 def sweep(
@@ -74,7 +77,8 @@ def sweep(
     asked = choices.read(options)
     rows = keras_vit.sweep(recipe, asked, draw, workdir, save_steps=save_steps)
     same = {name for name in asked if name not in choices.varied(asked)}
-    print(tables.text([{k: v for k, v in row.items() if k not in same} for row in rows]))
+    shown = tables.text([{k: v for k, v in row.items() if k not in same} for row in rows])
+    print("\n".join([shown, *scores.units(rows, keras_vit.load_recipe(recipe).task)]))
     words = [f"{name}={rows[0][name]}" for name in asked]
     print(f"best: {shlex.join(['python', '-m', 'keras_vit', 'fit', recipe, *words, '--workdir', rows[0]['run']])}")
 

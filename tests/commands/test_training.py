@@ -65,3 +65,16 @@ def test_fit_says_how_far_it_came(changes, scores, said, monkeypatch, capsys):
     monkeypatch.setattr("keras_vit.fit", lambda *_, **__: (None, history))
     run("fit", "digits", "optim.epochs=50", *changes)
     assert capsys.readouterr().out == f"runs/digits: {said}\n"
+
+
+def test_fit_says_what_is_in_standard_deviations(monkeypatch, capsys, tmp_path):
+    text = "from keras_vit.config import *\nrecipe = Recipe(name='two', model=dict(variant='Ti/16', image_size=32), "
+    text += "task=Regress(names=('age', 'size')), data=Data(source='folder:none'), optim=Optim(epochs=2))\n"
+    (tmp_path / "two.py").write_text(text)
+    history = {"loss": [2.0, 1.0], "val_mae": [0.75, 0.5]}
+    monkeypatch.setattr("keras_vit.fit", lambda *_, **__: (None, history))
+    run("fit", str(tmp_path / "two.py"), "--workdir", str(tmp_path))
+    assert capsys.readouterr().out.endswith(": 2 epochs, validation mean error 0.5000 standard deviations\n")
+    run("fit", str(tmp_path / "two.py"), "--workdir", str(tmp_path), "optim.patience=1")
+    said = ": 2 epochs, validation mean error 0.5000 standard deviations at best, 0.5000 in the last\n"
+    assert capsys.readouterr().out.endswith(said)

@@ -85,3 +85,12 @@ def test_answers_are_numbers_with_what_is_true():
     assert task.answer(np.float32([20, 2])) == {"age": 20, "weight": 2}
     said = task.caption(np.float32([20.123, 2]), {"numbers": np.float32([21, 2])})
     assert said == "age 20.12 (true 21), weight 2 (true 2)"
+
+
+def test_scores_are_in_the_unit_of_a_number_or_in_standard_deviations():
+    several, one = Regress(names=("age_years", "weight")), Regress(names=("age_years",))
+    assert several.titled("mae") == ("mean error", "standard deviations")  # of numbers in different units
+    assert several.titled("rmse_age_years") == ("root mean squared error of age", "years")
+    assert several.titled("mae_weight") == ("mean error of weight", "")
+    assert several.titled("r2_age_years") == ("R2 of age", "")
+    assert [one.titled(name)[1] for name in ("mae", "rmse", "r2", "loss")] == ["years", "years", "", ""]
