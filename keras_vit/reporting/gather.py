@@ -2,6 +2,7 @@
 
 import math
 import pathlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 import keras
@@ -14,11 +15,13 @@ from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas, lettering
+from keras_vit.reporting import counts
 from keras_vit.runs import looking, results, trained
 from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks
+from keras_vit.utils.metrics import worded
 from keras_vit.utils.warned import warn
 
 SHOWN = 8  # images in the gallery, and in each of best and worst
@@ -45,6 +48,8 @@ class Facts(NamedTuple):
     split: str  # of the data that were measured
     whole: bool  # whether all of the split was measured
     images: int  # number of images measured
+    measured: str  # which, in words
+    worded: Callable  # function from a score's name to words and a unit
     numbers: dict  # scores by name
     intervals: dict  # 95 % intervals, (low, high), of those scores that are shares of images
     figures: dict  # matplotlib figures by caption, of the task
@@ -114,8 +119,10 @@ def gather(target, arrays=None, most=10_000):
         split="images from arrays" if arrays is not None else recipe.data.test,
         whole=len(some) == len(source),
         images=len(some),
+        measured=counts.told(some, task, arrays is not None, len(some) == len(source)),
+        worded=lambda name: worded(task.titled(name)),
         numbers=(numbers := tally.result()),
-        intervals=_intervals(numbers, len(some)) if "labels" in task.targets else {},
+        intervals=counts.intervals(numbers, counts.pictures(some, task)) if "labels" in task.targets else {},
         figures=tally.figures(),
         shown=images[:SHOWN],
         examples={
@@ -132,17 +139,6 @@ def gather(target, arrays=None, most=10_000):
         exports=[] if found.in_memory else _exports(found.home),
         home=found.home,
     )
-
-
-def _intervals(numbers, count):
-    """Returns the Wilson interval of the accuracy: what as many other images might give."""
-    from scipy.stats import binomtest
-
-    share = numbers.get("accuracy")
-    if share is None:
-        return {}
-    interval = binomtest(round(share * count), count).proportion_ci(method="wilson")
-    return {"accuracy": (interval.low, interval.high)}
 
 
 def _in_batches(run, images, size=64):

@@ -67,7 +67,7 @@ def test_all_right_all_wrong_and_one_image(run, tmp_path):
     for labels, mistake in ((right, False), ((right + 1) % 10, True)):
         text = report(run, tmp_path / "one.html", arrays=(images, labels)).read_text()
         assert (f"{labels[0]}, predicted {right[0]} (" in text) == mistake
-        assert "measured on 1 images" in text and 'id="map"' not in text
+        assert "measured on 1 image from arrays." in text and 'id="map"' not in text
 
 
 @slow
