@@ -46,7 +46,7 @@ def page(target):
 
     def from_file(file, *asked):
         path = file["path"]
-        return None, *([EMPTY] if drawn else []), *given(read, path, pathlib.Path(path).name, *asked)
+        return None, *given(read, path, pathlib.Path(path).name, *asked)
 
     def from_pad(drawing, told, *asked):
         if drawing["composite"] is None:  # the pad has loaded and is still empty
@@ -101,9 +101,7 @@ def page(target):
                         heading = gr.Markdown()
                 playing = gr.HTML(padding=False)
         shown = [current, told, answer, seen, under, laid, heading, playing]
-        file.upload(
-            from_file, [file, method, *asked], [file, *([pad] if drawn else []), *shown], preprocess=False, **ONCE
-        )
+        read_file = file.upload(from_file, [file, method, *asked], [file, *shown], preprocess=False, **ONCE)
         changes = [method.change, *([asked[0].submit, button.click] if asked else [])]
         for changed in changes:
             changed(see, [current, method, *asked], shown[2:], **ONCE)
@@ -111,6 +109,7 @@ def page(target):
             again = {"preprocess": False, "trigger_mode": "always_last"}
             pad.input(from_pad, [pad, told, method, *asked], shown, **again, **ONCE)
             pad.clear(clear, None, [pad, *shown], **ONCE)
+            read_file.then(lambda: EMPTY, None, pad, show_progress="hidden", **ONCE)  # by itself: else it seems to wait
     return blocks.queue(api_open=False)  # no request bypasses the queue
 
 
