@@ -35,6 +35,7 @@ class Example(NamedTuple):
     picture: np.ndarray  # with the prediction drawn, uint8
     caption: str
     support: np.ndarray | None  # (rows, columns), relevance of each patch for the answer
+    parts: tuple  # of the picture, from left to right, in words; none of one alone
 
 
 class Facts(NamedTuple):
@@ -175,7 +176,7 @@ def _shown(found, view, examples, viewed):
     maps = support(given) if support else [None] * len(examples)
     drawn = [canvas.as_bytes(one["images"], range_of(found.model)) for one in examples]
     return [
-        Example(image, task.picture(image, output, one), task.caption(output, one), heat)
+        Example(image, task.picture(image, output, one), task.caption(output, one), heat, task.parts)
         for image, one, output, heat in zip(drawn, examples, outputs, maps)
     ]
 

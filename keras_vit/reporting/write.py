@@ -17,7 +17,9 @@ from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
 from keras_vit.utils import checks, extras, files, machine, metrics
 
+FIRST = 5  # scores above the page, of more the others are in a table
 TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row
+WIDE, MOST_SIDE = 1.5, 900  # width of a picture by its height that is given two tiles, and pixels of one
 MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones
 
 
@@ -84,8 +86,11 @@ def render(facts):
         figures=_figures(facts),
         scores={text: embed.svg(figure, f"score_{i}") for i, (text, figure) in enumerate(facts.figures.items())},
         gallery={text: embed.jpeg(picture) for text, picture in maps.items()},
+        rest=len(facts.numbers) > FIRST,
+        overlaid=any(one.support is not None for ones in facts.examples.values() for one in ones),
         drawn=_drawn(facts.seen, maps) if maps else "",
         examples={heading: _examples(ones) for heading, ones in facts.examples.items()},
+        parts=next((one.parts for ones in facts.examples.values() for one in ones if one.parts), ()),
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
         macs=sum(layer.macs for layer in layers),
@@ -148,12 +153,19 @@ def _examples(examples):
     """Returns examples as dictionaries: the image with its prediction, the relevance of its patches, and a caption."""
     return [
         {
-            "plain": embed.jpeg(canvas.painted(one.picture, None, TILE)),
+            "plain": embed.jpeg(canvas.painted(one.picture, None, _side(one.picture))),
             "over": None if one.support is None else embed.jpeg(canvas.painted(one.image, one.support, TILE)),
             "caption": one.caption,
+            "wide": one.picture.shape[1] > WIDE * one.picture.shape[0],
         }
         for one in examples
     ]
+
+
+def _side(picture):
+    """Returns the pixels of the longer side of a picture in the page, of one that is several more."""
+    long, short = max(picture.shape[:2]), min(picture.shape[:2])
+    return min(round(TILE * long / short), MOST_SIDE)
 
 
 def _settings(recipe):

@@ -85,9 +85,9 @@ class ClassTally:
     def figures(self):
         from keras_vit import plots
         from keras_vit.explain import answers
-        from keras_vit.plots import canvas, lettering
+        from keras_vit.plots import lettering
         from keras_vit.plots.curves import draw_curves
-        from keras_vit.plots.predictions import CELLS
+        from keras_vit.plots.predictions import CELLS, WRITTEN
 
         labels, predictions, _, certainty = self._arrays()
         names, calibration = distinct(self.task.classes), self._calibration
@@ -96,7 +96,8 @@ class ClassTally:
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         first = int(len(names) == 2)  # of two, the other's curves are the same
         curves = draw_curves(names[first:], lambda i: (labels == first + i, certainty[:, first + i]))
-        cells = "Confusion matrix: numbers are images, colors are shares of the true class. "
+        numbers = "numbers are images, " if len(names) <= WRITTEN else ""
+        cells = f"Confusion matrix: {numbers}colors are shares of the true class. "
         figures = {
             f"{cells if len(names) <= CELLS else ''}Most frequent confusions "
             f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
