@@ -187,6 +187,4 @@ OF_DINO = FORMAT._replace(
     resample="bicubic-offset",
     suits=lambda arguments: False,
 )
-OF_MOCO = FORMAT._replace(
-    name="timm-moco", detect=detect_moco, architecture=of_moco, suits=lambda arguments: False
-)
+OF_MOCO = FORMAT._replace(name="timm-moco", detect=detect_moco, architecture=of_moco, suits=lambda arguments: False)
