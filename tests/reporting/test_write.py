@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import count_macs, evaluate, export_tflite, load_run, report, video_vit, vit
 from keras_vit.reporting import write
+from keras_vit.reporting.gather import Example
 from tests.browser import chromium, watched
 from tests.marks import slow
 
@@ -144,3 +145,23 @@ def test_what_the_maps_are_follows_from_the_pooling(pooling, said):
         model = vit("mu/4", image_size=8, num_classes=classes, pooling=pooling)
         drawn = write._drawn(model, write._gallery(model, images))
         assert drawn.startswith(said) and drawn.endswith(end)
+
+
+def test_pictures_of_several_parts_get_two_tiles_and_their_pixels():
+    def example(rows, columns, support=None):
+        return Example(np.zeros((rows, columns, 3)), np.zeros((rows, columns, 3), "uint8"), "one", support, ())
+
+    alone, pair, clip = write._examples([example(64, 64), example(64, 130), example(32, 32 * 4)])
+    assert [one["wide"] for one in (alone, pair, clip)] == [False, True, True]
+    assert [write._side(np.zeros(shape)) for shape in ((64, 64, 3), (64, 130, 3), (10, 900, 3))] == [224, 455, 900]
+    assert write._examples([example(8, 8, np.ones((2, 2)))])[0]["over"].startswith("data:image/jpeg")
+
+
+def test_a_caption_has_its_figure(run, written):
+    page = written.read_text()
+    for section in re.findall(r"<figure[^>]*>.*?</figure>", page, re.DOTALL):
+        assert "<svg" in section or "<img" in section
+    assert page.count("bright patches support") and "Overlay: the relevance" in page
+    assert page.count("<dl") == 1 and page.count('class="chart opens"') == page.count(
+        '<figure><div class="chart opens">'
+    )
