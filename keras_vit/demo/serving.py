@@ -87,9 +87,17 @@ def server(blocks, host, folder):
         ssr_mode=False,
         enable_monitoring=False,
         mcp_server=False,
-        theme=gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
+        theme=theme(),
     )
     # Quiet: uvicorn logs the streams of open pages as errors at shutdown; Gradio prints the page's own errors.
     return uvicorn.Server(
         uvicorn.Config(Guard(app, host, folder), log_config=None, log_level="critical", timeout_graceful_shutdown=1)
     )
+
+
+def theme():
+    """Returns Gradio's theme, with fonts that each system has, and small text with more contrast than its own."""
+    import gradio
+
+    base = gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
+    return base.set(block_info_text_color="*neutral_600", block_info_text_color_dark="*neutral_300")

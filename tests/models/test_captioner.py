@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import captioner, text_decoder, vit
+from keras_vit import captioner, text_decoder, text_tower, two_towers, vit
 from keras_vit.models.captioner import is_captioner
 from tests.captions import SIZES, decoder, marks_of, numbers, small
 from tests.checkpoints.helpers import unexpected
@@ -25,6 +25,13 @@ def test_the_decoder_sees_all_tokens_of_the_image():
     np.testing.assert_allclose(numbers(model(GIVEN)), numbers(expected), atol=1e-6)
     assert model.output_shape == (None, None, 30) and image.output_shape == (None, 4, 32)
     assert marks_of(model) == {"start": 2, "end": 3, "pad": 3}
+
+
+def test_two_towers_are_no_captioner():
+    """Their parts have the same names, and with pairs as outputs the same number of axes."""
+    text = text_tower(vocabulary=30, length=7, width=16, depth=1, num_heads=2, projection=8, pooling="first")
+    image = vit("mu/4", image_size=8, num_classes=8)
+    assert not any(is_captioner(two_towers(image, text, pairs=pairs)) for pairs in (True, False))
 
 
 def test_trains_compiled_saves_and_loads(tmp_path):
