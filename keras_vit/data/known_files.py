@@ -143,7 +143,11 @@ class KnownFiles:
         try:
             with open(files.regular(file), "rb") as stream, np.load(stream) as found:
                 records = found["records"]  # its sum is checked, and nothing unpickled
-            if records.dtype == self.dtype and (records["path"][:-1] <= records["path"][1:]).all():
+            if (
+                records.dtype == self.dtype
+                and records.ndim == 1
+                and (records["path"][:-1] <= records["path"][1:]).all()
+            ):
                 return records
         except Exception:  # zipfile and NumPy raise many kinds for damaged files
             pass

@@ -1,9 +1,7 @@
 """Checks before an export, and the temporary path that it writes to."""
 
 import contextlib
-import errno
 import importlib.util
-import os
 import pathlib
 
 import keras
@@ -27,6 +25,7 @@ CONVERTERS = {  # of formats: the extra, and the modules to import
 }
 BESIDE = {".xml": (".bin",), ".onnx": (".onnx.data",)}  # formats that need companion files, and the endings of these
 FREQUENT = 1000.0  # of a time embedding: the scaled time at its end
+FULL = "No space left"  # on device, in errors of the system; TensorFlow's own end there
 LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB
 
 
@@ -193,6 +192,6 @@ def destination(path, overwrite):
         for folder in new:
             with contextlib.suppress(OSError):  # another process may have written there
                 folder.rmdir()
-        if os.strerror(errno.ENOSPC) in str(error):  # TensorFlow raises an error of its own
+        if FULL in str(error):
             raise OSError(f"{str(path)!r} could not be written: the disk is full. Nothing was kept.") from None
         raise

@@ -2,8 +2,6 @@
 
 import contextlib
 import dataclasses
-import errno
-import os
 import pathlib
 import re
 from collections.abc import Callable
@@ -107,11 +105,10 @@ def _one_sentence(export):
     """Turns what a converter or a runtime raises, in many lines or by its own class, into one clear RuntimeError."""
     try:
         yield
-    except OURS as error:
-        if "\n" not in str(error).strip() or os.strerror(errno.ENOSPC) in str(error):
-            raise
-        raise _failed(export, error) from error
     except Exception as error:
+        clear = isinstance(error, OURS) and "\n" not in str(error).strip()
+        if clear or prepare.FULL in str(error):  # the latter is told by `destination`
+            raise
         raise _failed(export, error) from error
 
 

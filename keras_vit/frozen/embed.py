@@ -15,8 +15,8 @@ import numpy as np
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import NAMES, STAMPS, check_lengths, stored, write
 from keras_vit.utils import checks, warned
+from keras_vit.utils.files import closing, naming, replacing
 from keras_vit.utils.files import read as read_file
-from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import in_folder, shown
 from keras_vit.utils.progress import counted
 
@@ -184,7 +184,7 @@ def _begun(partial, claim, size, anew):
         differ = [name for name in claim if name != "model" and progress["claim"].get(name) != claim[name]]
         rows = progress["done"] - len(progress["left_out"])
         whole = (partial / VECTORS).stat().st_size >= rows * size
-    except (OSError, ValueError, KeyError, TypeError):  # none, or damaged
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # none, or damaged
         differ, whole = [], False
     if differ and not anew:
         raise ValueError(
@@ -223,7 +223,8 @@ def _embed_new(embedder, files, partial, progress):
         saved = time.monotonic()
         for batch in embedder.batches([files[name] for name in todo]):
             here = names[progress["done"] : progress["done"] + len(batch.images)]
-            rows.write(np.ascontiguousarray(batch.vectors, "<f4"))
+            with naming(rows.name):
+                rows.write(np.ascontiguousarray(batch.vectors, "<f4"))
             progress["left_out"] += [[here[i], fault] for i, fault in batch.faults.items()]
             progress["done"] += len(here)
             if time.monotonic() - saved >= SECONDS or progress["done"] == len(names):
@@ -231,7 +232,7 @@ def _embed_new(embedder, files, partial, progress):
                 saved = time.monotonic()
             yield batch.images
 
-    with open(partial / VECTORS, "ab") as rows:
+    with closing(open(partial / VECTORS, "ab")) as rows:  # flushed by `_save`
         rows.truncate(size * (progress["done"] - len(progress["left_out"])))
         for _ in counted(finished(rows), len(todo), "embedding"):
             pass
@@ -242,7 +243,8 @@ def _embed_new(embedder, files, partial, progress):
 
 def _save(partial, progress, rows):
     """Saves progress: the vectors first, so that whatever is counted is there."""
-    rows.flush()
-    os.fsync(rows.fileno())
+    with naming(rows.name):
+        rows.flush()
+        os.fsync(rows.fileno())
     with replacing(partial / PROGRESS) as temporary:
         temporary.write_text(json.dumps(progress))

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import textwrap
 
-from keras_vit.utils.files import replacing
+from keras_vit.utils.files import closing, naming, replacing
 
 POINTS, POINT = "keypoints", "keypoint "  # a column of `of_points` begins with the latter
 TEXT = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
@@ -71,14 +71,14 @@ def written(paths, columns):
         OSError: If writing fails. No file is there then, nor after another error.
     """
     with contextlib.ExitStack() as stack:
-        open_in = lambda folder: stack.enter_context(tempfile.TemporaryFile("w+", dir=folder, **TEXT))  # noqa: E731
-        tables = {path: KINDS[name](open_in(path.absolute().parent), columns) for name, path in paths.items()}
+        tables = {path: stack.enter_context(_begun(name, path, columns)) for name, path in paths.items()}
         added = []  # whether anything was
 
         def add(rows):
-            for table in tables.values():
-                for row in rows:
-                    table.add(row)
+            for path, table in tables.items():
+                with naming(path):
+                    for row in rows:
+                        table.add(row)
             added[:] = [True]
 
         try:
@@ -92,12 +92,24 @@ def written(paths, columns):
         _finish(tables)
 
 
+@contextlib.contextmanager
+def _begun(name, path, columns):
+    """Yields a table in a file that has no name, in the folder of its path."""
+    with naming(path):
+        file = tempfile.TemporaryFile("w+", dir=path.absolute().parent, **TEXT)  # noqa: SIM115
+    with closing(file):
+        with naming(path):
+            table = KINDS[name](file, columns)
+        yield table
+
+
 def _finish(tables):
     """Puts the files of tables in their places."""
     with contextlib.ExitStack() as stack:
         for path, table in tables.items():
-            table.end()
-            table.file.seek(0)
+            with naming(path):
+                table.end()
+                table.file.seek(0)  # and flushed
             temporary = stack.enter_context(replacing(path))  # all are renamed when all were written
             with open(temporary, "w", **TEXT) as file:
                 shutil.copyfileobj(table.file, file)

@@ -100,6 +100,35 @@ def regular(path):
     return path
 
 
+class NotWrittenError(OSError):
+    """Says which file could not be written, and why."""
+
+
+@contextlib.contextmanager
+def naming(path):
+    """A block that writes to a file of any name in place of `path`: an error of the system names `path`.
+
+    Raises:
+        NotWrittenError: If writing fails.
+    """
+    try:
+        yield
+    except NotWrittenError:
+        raise
+    except OSError as error:
+        raise NotWrittenError(f"{str(path)!r} could not be written: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def closing(file):
+    """Yields a file and closes it. What was not flushed before may be lost: a full disk is no second error."""
+    try:
+        yield file
+    finally:
+        with contextlib.suppress(OSError):
+            file.close()
+
+
 @contextlib.contextmanager
 def replacing(path, beside=()):
     """Yields a path in a temporary folder next to `path`; the file or folder written there takes the place of `path`.
@@ -108,7 +137,7 @@ def replacing(path, beside=()):
     `path.with_suffix(ending)` together with it, also where only one of old and new exists: see `together`.
 
     Raises:
-        OSError: If writing fails. `path` is then unchanged, and what was written is removed.
+        NotWrittenError: If writing fails. `path` is then unchanged, and what was written is removed.
     """
     path = pathlib.Path(path)
     folder = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")  # others may write the same path
@@ -127,8 +156,11 @@ def replacing(path, beside=()):
             replace_folder(temporary, path)
         else:
             together.commit(temporary, path)
+    except NotWrittenError:  # another file that belongs to this one
+        raise
     except OSError as error:
-        raise OSError(f"{str(path)!r} could not be written and is unchanged: {error.strerror or error}") from None
+        reason = error.strerror or error
+        raise NotWrittenError(f"{str(path)!r} could not be written and is unchanged: {reason}") from None
     finally:
         if os.path.isdir(folder):
             _remove(folder)  # with what was at `path`, if it was a folder

@@ -142,7 +142,7 @@ def test_bad_files_are_read_again(cache, paths):
     assert [file.stat().st_mtime_ns for file in cache.iterdir()] == written
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\3\4", "cut", "flipped", "other", "folder"])
+@pytest.mark.parametrize("damage", [b"", b"PK\3\4", "cut", "flipped", "other", "square", "folder"])
 def test_a_damaged_cache_is_written_anew(damage, cache, paths):
     Reader()(paths)
     (file,) = cache.iterdir()
@@ -152,6 +152,9 @@ def test_a_damaged_cache_is_written_anew(damage, cache, paths):
         file.mkdir()
     elif damage == "other":
         np.savez(file, records=np.arange(6))
+    elif damage == "square":
+        records = np.load(file)["records"]
+        np.savez(file, records=np.stack([records, records]))
     else:
         middle = len(whole) // 2
         changed = bytes([whole[middle] ^ 255])

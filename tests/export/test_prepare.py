@@ -37,8 +37,9 @@ def test_an_existing_path_is_kept(tmp_path):
     [
         OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x"),
         tf.errors.ResourceExhaustedError(None, None, "x; No space left on device\n\t [[node]] [Op:Save]"),
+        tf.errors.ResourceExhaustedError(None, None, "{{function_node __wrapped__SaveV2}} x.tempstate1; No space left"),
     ],
-    ids=["of Python", "of TensorFlow"],
+    ids=["of Python", "of TensorFlow", "of its SavedModels"],
 )
 def test_a_full_disk_is_one_sentence_and_leaves_no_new_folder(error, tmp_path):
     (tmp_path / "mine").mkdir()

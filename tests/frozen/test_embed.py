@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import filelock
 import keras
@@ -99,6 +100,12 @@ def test_it_goes_on_after_a_failure_and_equals_an_undisturbed_one(folder, model,
         assert np.array_equal(got, wanted) or np.allclose(got, wanted, atol=1e-5)
 
 
+def test_a_full_disk_names_the_file_that_grows(folder, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(embed.os, "fsync", mock.Mock(side_effect=OSError(28, "No space left")))
+    with pytest.raises(OSError, match=r"all\.npz\.partial/vectors' could not be written: No space left$"):
+        keras_vit.embed_folder(folder, model, tmp_path / "all.npz")
+
+
 def test_other_unfinished_work_is_not_mixed_in(folder, model, tmp_path, failing):
     out = tmp_path / "all.npz"
     failing(folder=folder, model=model, out=out)
@@ -111,7 +118,7 @@ def test_other_unfinished_work_is_not_mixed_in(folder, model, tmp_path, failing)
     assert keras_vit.embed_folder(folder, other, out, overwrite=True) == out
 
 
-@pytest.mark.parametrize("how", ["cut", "gone", "no json", "longer"])
+@pytest.mark.parametrize("how", ["cut", "gone", "{", "[]", "longer"])
 def test_damaged_unfinished_work_is_done_anew(how, folder, model, index, tmp_path, failing):
     out = tmp_path / "all.npz"
     failing(folder=folder, model=model, out=out)
@@ -120,8 +127,8 @@ def test_damaged_unfinished_work_is_done_anew(how, folder, model, index, tmp_pat
     vectors.write_bytes({"cut": whole[:100], "longer": whole + b"12"}.get(how, whole))
     if how == "gone":
         vectors.unlink()
-    if how == "no json":
-        vectors.with_name(embed.PROGRESS).write_text("{")
+    if how in ("{", "[]"):
+        vectors.with_name(embed.PROGRESS).write_text(how)
     found = keras_vit.load_index(keras_vit.embed_folder(folder, model, out))
     np.testing.assert_array_equal(found.paths, index.paths)
     np.testing.assert_allclose(found.vectors, index.vectors, atol=1e-5)

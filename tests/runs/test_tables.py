@@ -1,4 +1,6 @@
 import csv
+import errno
+import io
 import json
 
 import pytest
@@ -59,6 +61,47 @@ def test_both_are_written_or_neither(tmp_path):
     with pytest.raises(OSError, match="a.csv' could not be written and is unchanged: No such file"):
         without_a_place()
     assert not any(tmp_path.iterdir())
+
+
+class Full(io.StringIO):
+    """A file on a full disk, where nothing is flushed."""
+
+    def seek(self, *_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def close(self):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("full", [["json", "csv"], ["csv"]])
+def test_a_full_disk_names_the_table_and_leaves_none(full, tmp_path, monkeypatch):
+    """The rows are in a file without a name until they are flushed; an error is that of the first one."""
+    names, real = iter(["json", "csv"]), tables.tempfile.TemporaryFile
+    opened = lambda *given, **more: Full() if next(names) in full else real(*given, **more)  # noqa: E731
+    monkeypatch.setattr(tables.tempfile, "TemporaryFile", opened)
+    with pytest.raises(OSError, match=rf"^'.*a\.{full[0]}' could not be written: No space left on device$"):
+        write_to({name: tmp_path / f"a.{name}" for name in ("json", "csv")})
+    assert not any(tmp_path.iterdir())
+
+
+def test_on_a_full_disk_another_error_is_still_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables.tempfile, "TemporaryFile", lambda *_, **__: Full())
+    with pytest.raises(ValueError, match="wrong"):
+        stopped(tmp_path / "a.json", ValueError("wrong"))
+
+
+def test_a_folder_that_is_read_only_is_told_by_the_name_of_the_table(tmp_path, monkeypatch):
+    def read_only(*_, dir, **__):
+        raise OSError(errno.EROFS, "Read-only file system", f"{dir}/tmpabcdefgh")
+
+    monkeypatch.setattr(tables.tempfile, "TemporaryFile", read_only)
+    with pytest.raises(OSError, match=r"^'.*a\.csv' could not be written: Read-only file system$"):
+        write_to({"csv": tmp_path / "a.csv"})
+
+
+def write_to(paths):
+    with tables.written(paths, [*ROWS[0]]) as add:
+        add(ROWS)
 
 
 def stopped(path, error, rows=ROWS):

@@ -2,6 +2,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
@@ -285,3 +286,10 @@ def test_the_cache_is_where_the_system_has_it(monkeypatch, tmp_path):
     ):
         monkeypatch.setenv(name, value)
         assert files.cache() == place
+
+
+def test_an_error_names_the_file_that_was_meant_and_is_the_first(tmp_path):
+    file = mock.Mock(close=mock.Mock(side_effect=OSError(28, "late")))
+    found = pytest.raises(files.NotWrittenError, match=r"^'a\.csv' could not be written: No space left$")
+    with found, files.naming("b.csv"), files.closing(file), files.naming("a.csv"):
+        raise OSError(28, "No space left", tmp_path / "tmpabc")
