@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from keras_vit import config
-from keras_vit.training import devices, history, rundir
+from keras_vit.training import devices, history, locks, rundir
 from keras_vit.training.fit import fit, read_recipe, sources_of
 from keras_vit.utils import checks, tables
 
@@ -47,8 +47,9 @@ def cross_validate(
         its `history.csv`; then a row each of the scores' `mean` and sample standard `deviation`.
 
     Raises:
-        ValueError: For more folds than images, groups or images of a class; and as `fit`. A fold that was trained on
-            other data, or by another recipe, is refused before another one is trained.
+        ValueError: For more folds than images, groups or images of a class; if another process cross-validates in the
+            directory; and as `fit`. A fold that was trained on other data, or by another recipe, is refused before
+            another one is trained.
     """
     devices.need_tensorflow("Cross-validation")
     from keras_vit.data import folds as dividing
@@ -65,20 +66,22 @@ def cross_validate(
         raise ValueError("`validation` must be given with `train`. Received: `validation` alone")
     found = sources_of(recipe, train, validation)
     whole = _together(found)
+    divided = dividing.divided(whole, folds, recipe.task.targets)
     rows = []
-    for one, (others, own) in zip(recipes, dividing.divided(whole, folds, recipe.task.targets)):
-        number = one.data.fold[0]
-        place = folder / f"fold-{number}"
-        if number > 1 and train is None:
-            _check_same(recipe, whole, number)
-        done = (place / rundir.MODEL).exists()
-        if verbose and not done:
-            print(f"{place}: {len(others)} images to train on, {len(own)} for validation")
-        data = {"train": whole.take(others), "validation": whole.take(own)}
-        fit(one, place, **data, verbose=0 if done else verbose, save_steps=save_steps)
-        rows.append({"fold": number, **scores(place, one)})
-    rows += [{"fold": name, **summary(rows, of)} for name, of in SUMMARIES.items()]
-    tables.write(folder / FOLDS, rows)
+    with locks.locked(folder, devices.start(recipes[0]).writes):
+        for one, (others, own) in zip(recipes, divided):
+            number = one.data.fold[0]
+            place = folder / f"fold-{number}"
+            if number > 1 and train is None:
+                _check_same(recipe, whole, number)
+            done = (place / rundir.MODEL).exists()
+            if verbose and not done:
+                print(f"{place}: {len(others)} images to train on, {len(own)} for validation")
+            data = {"train": whole.take(others), "validation": whole.take(own)}
+            fit(one, place, **data, verbose=0 if done else verbose, save_steps=save_steps)
+            rows.append({"fold": number, **scores(place, one)})
+        rows += [{"fold": name, **summary(rows, of)} for name, of in SUMMARIES.items()]
+        tables.write(folder / FOLDS, rows)
     return rows
 
 

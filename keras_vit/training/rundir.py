@@ -8,7 +8,6 @@ import pathlib
 import zipfile
 import zlib
 
-import filelock
 import keras
 
 from keras_vit import config
@@ -16,13 +15,14 @@ from keras_vit.layers import Rescale
 from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
 from keras_vit.tasks.base import UnknownTaskError
 from keras_vit.training import state
+from keras_vit.training.locks import LOCK, locked
 from keras_vit.training.longer import longer
 from keras_vit.utils import files, machine
 from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.names import composed
 from keras_vit.utils.packed import check_packed
 
-RECIPE, DATA, LABELS, MACHINE, LOCK = "recipe.json", "data.json", "labels.txt", "machine.json", ".lock"
+RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LEARNER = "learner.keras"  # the fitted model, if it has more weights than the kept one
 ABSENT = object()
@@ -66,22 +66,10 @@ def claimed(folder, recipe, data, class_names, *, writes=True):
         yield
         return
     _refuse_foreign(folder)
-    lock = filelock.FileLock(folder / LOCK, timeout=0)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except filelock.Timeout:
-        raise ValueError(
-            f"Another process is training in {str(folder)!r}. Wait for it, or choose another directory."
-        ) from None
-    except OSError as error:
-        raise OSError(f"{str(folder)!r} must be a writable directory. Received: {error.strerror}") from None
-    try:
+    with locked(folder):
         files.sweep(folder, age=0)  # left by a killed process: the lock says that none is writing
         claim(folder, recipe, data, class_names)
         yield
-    finally:
-        lock.release()
 
 
 def claim(folder, recipe, data, class_names):

@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_vit import config
 from keras_vit.config import choices
-from keras_vit.training import rundir
+from keras_vit.training import devices, locks, rundir
 from keras_vit.training.cross_validation import scores
 from keras_vit.training.fit import fit, read_recipe
 from keras_vit.utils import checks, tables
@@ -54,7 +54,8 @@ def sweep(
 
     Raises:
         ValueError, TypeError: Before the first run, for options or values that the recipe does not have; for nothing
-            that varies; for data that `train` replaces. After all, if none was finished.
+            that varies; for data that `train` replaces; if another process is sweeping in the directory. After all, if
+            none was finished. When another process trains one of the runs.
         OSError: When a run cannot be written.
     """
     recipe = read_recipe(recipe)
@@ -73,27 +74,28 @@ def sweep(
     folder = checks.path("workdir", workdir or f"runs/{recipe.name}-sweep")
     if rundir.is_run(folder):
         raise ValueError(f"`workdir` must be for runs, not the directory of one. Received: {str(folder)!r}")
+    given = {"train": train, "validation": validation, "save_steps": save_steps}
     rows, varied, data = [], choices.varied(options), {}
-    for number, (changes, one) in enumerate(zip(runs, recipes), 1):
-        place = folder / choices.label(changes, varied)
-        done = (place / rundir.MODEL).exists()
-        if verbose and not done:
-            print(f"run {number} of {len(runs)}: {place}")
-        try:
-            fit(one, place, train=train, validation=validation, verbose=0 if done else verbose, save_steps=save_steps)
-            outcome = scores(place, one)
-            _warn_of_other_data(data, changes, place)
-        except Exception as error:
-            if not fails_alone(error):
-                raise
-            outcome = {"error": (str(error).splitlines() or [type(error).__name__])[0]}
-            if verbose:
-                print(f"{place}: {outcome['error']}")
-        rows.append({**changes, **outcome, "run": str(place)})
-        gc.collect()  # of the model, before the next one is built
-    rows = ranked(rows, recipe.task.best)
-    folder.mkdir(parents=True, exist_ok=True)
-    tables.write(folder / SWEEP, rows)
+    with locks.locked(folder, devices.start(recipes[0]).writes):
+        for number, (changes, one) in enumerate(zip(runs, recipes), 1):
+            place = folder / choices.label(changes, varied)
+            done = (place / rundir.MODEL).exists()
+            if verbose and not done:
+                print(f"run {number} of {len(runs)}: {place}")
+            try:
+                fit(one, place, **given, verbose=0 if done else verbose)
+                outcome = scores(place, one)
+                _warn_of_other_data(data, changes, place)
+            except Exception as error:
+                if not fails_alone(error):
+                    raise
+                outcome = {"error": (str(error).splitlines() or [type(error).__name__])[0]}
+                if verbose:
+                    print(f"{place}: {outcome['error']}")
+            rows.append({**changes, **outcome, "run": str(place)})
+            gc.collect()  # of the model, before the next one is built
+        rows = ranked(rows, recipe.task.best)
+        tables.write(folder / SWEEP, rows)
     if all("error" in row for row in rows):
         raise ValueError(f"No run of the sweep was finished. The first error: {rows[0]['error']}")
     return rows
@@ -121,10 +123,13 @@ def _warn_of_other_data(seen, changes, place):
 def fails_alone(error):
     """Returns whether an error may be of one run's options: a NaN, too little memory, options that do not fit.
 
-    A file that is missing is an option's if this package says so; the system's own errors have a number.
+    A file that is missing is an option's if this package says so; the system's own errors have a number. A run that
+    another process is training has not failed: without it, the best of the table would be that of some.
     """
     kinds = (ValueError, RuntimeError, MemoryError)
     missing = isinstance(error, FileNotFoundError) and error.errno is None
+    if isinstance(error, locks.BusyError):
+        return False
     return missing or isinstance(error, kinds) or type(error).__module__.startswith("tensorflow")
 
 

@@ -8,7 +8,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config
-from keras_vit.training import cross_validation, history
+from keras_vit.training import cross_validation, history, locks
 from tests.marks import slow
 from tests.small import small
 
@@ -131,3 +131,11 @@ def test_files_that_change_between_folds_are_refused(tmp_path, monkeypatch):
         else:
             keras_vit.cross_validate(recipe, 2, folder, verbose=0)
             assert trained == ["fold-1", "fold-2"]
+
+
+def test_two_processes_do_not_share_the_folds(tmp_path):
+    recipe = config.override(small(), {"data.limit": 40})
+    for busy in (tmp_path, tmp_path / "fold-1"):
+        with locks.locked(busy), pytest.raises(ValueError, match=f"Another process is training in '{busy}'"):
+            keras_vit.cross_validate(recipe, 2, tmp_path, verbose=0)
+    assert not (tmp_path / "folds.csv").exists()

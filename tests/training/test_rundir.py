@@ -9,7 +9,7 @@ import keras
 import pytest
 
 from keras_vit import config, vit
-from keras_vit.training import rundir, state
+from keras_vit.training import locks, rundir, state
 from tests.marks import slow
 
 RECIPE = config.Recipe(name="x", model={"width": 8, "image_size": (4, 4)})
@@ -139,7 +139,7 @@ def test_killed_between_any_two_writes_the_directory_is_claimed_anew(tmp_path, m
             claimed(folder, recipe)
         assert json.loads((folder / rundir.RECIPE).read_text())["seed"] == 3
         assert rundir.read_labels(folder / rundir.LABELS) == ("a", "b")
-        left = {path.name for path in folder.iterdir()} - {rundir.LOCK}
+        left = {path.name for path in folder.iterdir()} - {locks.LOCK}
         assert left == {rundir.RECIPE, rundir.DATA, rundir.LABELS, rundir.MACHINE}
         if ended:
             break

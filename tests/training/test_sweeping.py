@@ -7,7 +7,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config
-from keras_vit.training import sweeping
+from keras_vit.training import locks, sweeping
 from tests.commands.helpers import SMALL, run
 from tests.marks import slow
 from tests.small import small
@@ -53,6 +53,14 @@ def test_a_wrong_option_is_refused_before_the_first_run(tmp_path):
 def test_a_missing_file_ends_one_run_only(tmp_path, eagerly):
     good, bad = keras_vit.sweep(small(), {"model.weights": ["/none.npz", None]}, workdir=tmp_path, verbose=0)
     assert bad["error"] == "There is no file or folder '/none.npz'." and "error" not in good
+
+
+def test_a_run_of_another_process_is_no_failed_one(tmp_path):
+    """Without it, the best of the table would be that of some runs."""
+    for busy in (tmp_path, tmp_path / "seed=0"):
+        with locks.locked(busy), pytest.raises(ValueError, match=f"Another process is training in '{busy}'"):
+            keras_vit.sweep(small(), {"seed": [0, 1]}, workdir=tmp_path, verbose=0)
+    assert not (tmp_path / "sweep.csv").exists()
 
 
 def test_rows_are_ranked():
