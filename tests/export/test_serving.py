@@ -91,6 +91,11 @@ def test_the_server_of_the_page_answers_in_the_format_of_tensorflow_serving(clie
         ({"instances": [{"images": [[1, 2]]}], "signature_name": "serve"}, "Error"),
         ({"instances": [{"images": [1]}], "signature_name": "other"}, "KeyError"),
         ({"instances": [{}]}, "The inputs are images. Received: "),
+        ({"instances": [1.0]}, "'images' must have the shape (None, 28, 28, 1). Received: (1,)"),  # ended the process
+        ({"instances": [True]}, "Error"),
+        ({"instances": np.zeros((2, 27, 28, 1)).tolist()}, "Received: (2, 27, 28, 1)"),
+        ({"instances": np.zeros((1, 28, 28, 1, 1)).tolist()}, "Received: (1, 28, 28, 1, 1)"),
+        ({"instances": [[]]}, "Received: (1, 0)"),
         ({"instances": [{"pixels": [1]}]}, "The inputs are images. Received: pixels"),
         ({"instances": [{"b64": base64.b64encode(b"a").decode()}]}, "Error"),  # a file where pixels are taken
         ({"inputs": {"encoded": {"b64": "YQ=="}}, "signature_name": "serve_bytes"}, "Error"),  # one file, and no list
@@ -127,7 +132,7 @@ def test_the_server_of_openvino_answers_many_at_once_and_names_bad_requests(clie
     shape = r"Pixels must be finite numbers, images of \(28, 28, 1\). Received: shape=\("
     refused = [([[1, 2]], shape), ([], shape), (np.full((1, 28, 28, 1), np.nan).tolist(), shape), ("?", "ValueError")]
     bodies = [({"instances": given}, message) for given, message in refused]
-    for body, message in [*bodies, ({}, "KeyError"), ([], "TypeError")]:
+    for body, message in [*bodies, ({}, "KeyError"), ([], "TypeError"), ({"instances": [10**400]}, "OverflowError")]:
         with pytest.raises(urllib.error.HTTPError) as caught:
             ask(body)
         said = json.load(caught.value)["error"]
