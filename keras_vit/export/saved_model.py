@@ -109,6 +109,8 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     shapes = inputs_of(model)
 
     def serve(*given):
+        if encoded:  # else a loaded signature takes any shape, and one of another rank may end the process
+            given = [tf.ensure_shape(values, (batch_size, *shape)) for values, shape in zip(given, shapes.values())]
         cast = {name: tf.cast(values, TYPES[name]) for name, values in zip(shapes, given)}
         return prepare.named_outputs(model, model(fed(cast, shapes), training=False), probabilities)
 

@@ -115,3 +115,13 @@ def test_files_are_taken_as_they_are(rule, tmp_path):
     np.testing.assert_allclose(found, np.repeat(expected, 3, axis=0), atol=0.03)  # Pillow rounds to bytes
     facts = json.loads((tmp_path / "saved" / "assets.extra" / "keras_vit.json").read_text())
     assert facts["labels"] == ["a", "b", "c", "d"] and facts["preprocessing"] == evaluation_rule(model)
+
+
+def test_another_shape_is_refused_by_the_file(tmp_path):
+    """TensorFlow compares no shape with a loaded signature's; a list of numbers ended the process in oneDNN."""
+    model = vit("mu/4", image_size=8, depth=1, num_classes=2)
+    export_saved_model(model, tmp_path / "model")
+    serve = tf.saved_model.load(tmp_path / "model").signatures["serve"]
+    for shape in ((1,), (1, 8, 8), (1, 7, 8, 3), (1, 8, 8, 1), (1, 1, 8, 8, 3)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not compatible with expected shape"):
+            serve(images=tf.zeros(shape))
