@@ -18,6 +18,8 @@ OF_OUTPUTS = ("labels", "temperature", "thresholds")  # metadata that belong to 
 ORDERLY = {  # operations after a head that leave each class in its place
     "Softmax", "Sigmoid", "Activation", "Dropout", "Identity", "Cast", "Average", "Add", "Multiply", "Subtract",
     "Divide", "TrueDivide", "Rescaling", "Negative", "LogSoftmax",
+    "Resizing", "Resize", "UpSampling1D", "UpSampling2D", "Reshape", "Squeeze", "Cropping1D", "Cropping2D", "Mean",
+    "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Maximum",
 }  # fmt: skip
 OF = "of"  # the names of these layers, and
 OWNERS = weakref.WeakKeyDictionary()  # from a layer that keeps names to the heads in memory that have stated them

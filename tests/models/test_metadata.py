@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_vit import PatchEncoder, Patches, TokenPool, preprocess, vit
+from keras_vit.config import Segment
 from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import class_names, keep, metadata, stated_labels
 
@@ -165,3 +166,14 @@ def test_what_outputs_are_follows_from_the_loss_and_stays(tmp_path):
     for loss in ("sparse_categorical_crossentropy", keras.losses.CategoricalCrossentropy(from_logits=True)):
         fresh.compile("sgd", loss)
         assert name_of(fresh) == "classes"
+
+
+def test_names_stay_where_maps_of_classes_are_resized():
+    inputs = keras.Input((8, 8, 3))
+    x = PatchEncoder(8, class_token=False)(Patches(4)(inputs))
+    x = keras.layers.Dense(2, name="head")(keras.layers.Reshape((2, 2, 8))(x))
+    model = keras.Model(inputs, keras.layers.Resizing(8, 8)(x))
+    assert class_names(model, ["cat", "dog"]) == stated_labels(model)
+    segmenter = Segment(classes=("cat", "dog")).model(variant="mu/4", image_size=8, num_classes=2)
+    segmenter.get_layer("rescale").metadata["labels"] = ["cat", "dog"]  # as `fit` does
+    assert class_names(segmenter) == ("cat", "dog")
