@@ -11,6 +11,7 @@ from keras_vit import config
 from keras_vit.config.cookbook import arguments_of_model, from_recipe, load_recipe
 from keras_vit.models import kinds
 from keras_vit.models.inputs import metadata_of
+from keras_vit.models.metadata import keep
 from keras_vit.models.outputs import head_of_others
 from keras_vit.training import devices, finetuning, growing, own_callbacks, rundir, saving, splits
 from keras_vit.utils import checks
@@ -112,8 +113,8 @@ def fit(
             model = from_recipe(recipe, {"model.head": "new"})
         finetuning.check(model, recipe.optim)
         place.check(model)
+        keep(model, labels=list(names))
         metadata = metadata_of(model)
-        metadata["labels"] = list(names)
         kinds.note(model, recipe.task.gives)
         teacher = recipe.task.teacher_for(model, place.moved(teacher))
         growing.check(recipe, model, teacher)
