@@ -13,7 +13,7 @@ from keras_vit.utils import checks
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 FRAMES = 4  # of a clip in a picture, at most
-INK = "#111111"  # black on a light ground: a page turns pure black into its text color
+INK = "#010101"  # black on a light ground: a page turns pure black into its text color
 PAPER = "#fefefe"  # white that a page turns into its ground
 
 
@@ -93,7 +93,7 @@ def ink(color):
     from matplotlib.colors import to_rgb
 
     parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
-    return "white" if 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] < 0.18 else INK
+    return "white" if 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] < 0.1798 else INK
 
 
 def show(axis, image, heat=None, limits=(None, None)):

@@ -38,7 +38,7 @@ def test_a_figure_takes_the_colors_of_the_page():
     assert not any("#000000" in style or "fill: #ffffff" in style for style in styles)
     matrix = embed.svg(plots.plot_confusion([0, 0, 0, 1], [0, 0, 1, 1]), "confusion")
     (cell,) = [line for line in matrix.split("<text")[1:] if line.split(">")[1].startswith("1<") and "7px" in line][:1]
-    assert "fill: #111111" in cell  # dark on a light cell in both schemes
+    assert "fill: #010101" in cell  # dark on a light cell in both schemes
 
 
 def test_figures_share_no_id():
