@@ -7,6 +7,7 @@ Of most tasks, those of a single run."""
 import dataclasses
 import importlib.util
 import pathlib
+from html import escape
 
 import keras
 import numpy as np
@@ -71,7 +72,7 @@ def run_task_test(
             _is_a_source_of_weights(recipe, trained)
         page = keras_vit.report(run).read_text()
         for name in next(iter(measured.values())):
-            assert name.replace("_", " ") in page
+            assert escape(trained.task.titled(name)[0]) in page
     if exported and importlib.util.find_spec("gradio") and not draws_images(trained):  # which have a page of their own
         from keras_vit.demo.page import page as demo_page
 
