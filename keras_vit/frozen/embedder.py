@@ -175,7 +175,8 @@ class Embedder:
         if not pixels:
             return Batch(images, [], np.zeros((0, *self.shape), "float32"), faults)
         full = np.concatenate([*pixels.values()])
-        padded = np.pad(full, [(0, self.batch_size - len(full)), (0, 0), (0, 0), (0, 0)])  # one size: compiled once
+        fill = [(0, self.batch_size - len(full)), *[(0, 0)] * (full.ndim - 1)]
+        padded = np.pad(full, fill)  # one size: compiled once
         vectors = np.asarray(compute(padded), "float32")[: len(full)]
         wrong = [i for i, finite in zip(pixels, np.isfinite(vectors).reshape(len(full), -1).all(1)) if not finite]
         if wrong:

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from PIL import Image
 
 import keras_vit
 from keras_vit.frozen.embedder import Embedder
@@ -73,3 +74,14 @@ def test_a_model_of_bfloat16_and_one_that_ends_in_pre_logits():
     assert len(Embedder(keras_vit.vit("mu/4", image_size=8, dtype="bfloat16")).fingerprint()) == 32
     built = keras_vit.vit("mu/4", image_size=8, num_classes=0, representation_size=5)
     assert Embedder(built).shape == (5,)
+
+
+def test_a_model_of_clips_embeds_files_of_clips(tmp_path):
+    model = keras_vit.video_vit("mu/4", frames=4, tubelet=2, image_size=8, num_classes=0)
+    random = np.random.default_rng(0)
+    for i in range(3):  # fewer than a batch
+        frames = [Image.fromarray(random.integers(0, 256, (8, 8, 3), dtype="uint8")) for _ in range(4)]
+        frames[0].save(tmp_path / f"{i}.gif", save_all=True, append_images=frames[1:], duration=100)
+    path = keras_vit.embed_folder(tmp_path, model, tmp_path / "vectors.npz")
+    clips = keras_vit.preprocess(model, [tmp_path / f"{i}.gif" for i in range(3)])
+    np.testing.assert_allclose(keras_vit.load_index(path).vectors, keras_vit.explain.embed(model, clips), atol=1e-5)
