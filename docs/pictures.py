@@ -41,7 +41,7 @@ OF_PAGES = {  # weights that the pictures of a page show
 
 
 def checksum(name):
-    """Returns the checksum of shipped weights, without the settings beside them."""
+    """Returns the checksum of the weights in a shipped file, which does not change with its settings."""
     with zipfile.ZipFile(SHIPPED / f"{name}.keras") as file:
         return f"{file.getinfo('model.weights.h5').CRC:08x}"
 
