@@ -138,10 +138,10 @@ def height(lines, size=TITLE):
     return lines * size * LINE
 
 
-def short(text):
-    """Returns a text that an axis has room for: printable, and cut to `LETTERS` characters."""
+def short(text, most=LETTERS):
+    """Returns a text that an axis has room for: printable, and cut to `most` characters."""
     text = printable(text)
-    return text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def legend(figure, handles, labels, below=True):

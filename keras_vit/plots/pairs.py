@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_vit.plots import lettering
 from keras_vit.plots.pictures import plot_pictures
 
 if TYPE_CHECKING:
@@ -36,6 +37,6 @@ def plot_pairs(
             "Each image must have a text, a found one and a rank. "
             f"Received: {len(images)} images, {len(texts)} texts, {len(found)} found, {len(ranks)} ranks"
         )
-    short = [[text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…" for text in some] for some in (texts, found)]
+    short = [[lettering.short(text, LETTERS) for text in some] for some in (texts, found)]
     lines = [f"{own} ({1 + rank}), {'first' if rank else 'then'}: {other}" for own, other, rank in zip(*short, ranks)]
     return plot_pictures(images, lines, across)

@@ -50,9 +50,10 @@ class WithPrefix:
 def prefix_of(tokens):
     """Returns the number of prefix tokens of a symbolic tensor of tokens; `None` if that is not known."""
     found = set()
-    if any(type(node.operation).__name__ in MOVES for node in _between(tokens)):
+    ends, passed = _before(tokens, _knows)
+    if any(type(node.operation).__name__ in MOVES for node in passed):
         return None
-    for node in _before(tokens, _knows):
+    for node in ends:
         layer, encoders = node.operation, _encoders(node.operation)
         made = {(encoder.num_prefix, encoder.num_prefix + encoder.patches) for encoder in encoders}
         found |= made or {(layer.num_prefix, node.outputs[0].shape[1])}
@@ -62,7 +63,7 @@ def prefix_of(tokens):
 
 def has_class_token(tokens):
     """Returns whether the first of symbolic tokens is a class token; `None` if that is not known."""
-    encoders = [encoder for node in _before(tokens, _encoders) for encoder in _encoders(node.operation)]
+    encoders = [encoder for node in _before(tokens, _encoders)[0] for encoder in _encoders(node.operation)]
     return None if prefix_of(tokens) is None else any(encoder.class_token for encoder in encoders)
 
 
@@ -71,32 +72,24 @@ def _encoders(layer):
     return [part for part in inside if isinstance(part, PatchEncoder)]
 
 
-def _between(tokens):
-    """Returns the nodes between the last layer that knows its prefix, on each way, and tokens."""
-    found, waiting, known = [], [tokens], set()
-    while waiting:
-        node = call_of(waiting.pop())
-        if id(node) in known or _knows(node.operation):
-            continue
-        known.add(id(node))
-        found.append(node)
-        waiting += node.input_tensors
-    return found
-
-
 def _knows(layer):
     return bool(_encoders(layer)) or getattr(layer, "keeps_prefix", False)
 
 
 def _before(tokens, ends):
-    """Returns the nodes before symbolic tokens at which `ends` is true of the layer, the last on each way."""
-    waiting, seen, found = [tokens], set(), []
+    """Returns the nodes before symbolic tokens at which `ends` is true of the layer, the last on each way.
+
+    And the nodes between these and the tokens.
+    """
+    waiting, seen, found, passed = [tokens], set(), [], []
     while waiting:
         node = call_of(waiting.pop())
-        if id(node) not in seen:
-            seen.add(id(node))
-            if ends(node.operation):
-                found.append(node)
-            else:
-                waiting += node.input_tensors
-    return found
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if ends(node.operation):
+            found.append(node)
+        else:
+            passed.append(node)
+            waiting += node.input_tensors
+    return found, passed
