@@ -8,6 +8,7 @@ from keras_vit import PatchEncoder, Patches, TokenPool, preprocess, vit
 from keras_vit.config import Segment
 from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import class_names, keep, metadata, stated_labels
+from tests.small import Around
 
 pytestmark = pytest.mark.backend
 
@@ -96,17 +97,8 @@ def test_models_with_a_shared_layer_keep_their_own_names(tmp_path):
 
 def test_names_are_kept_where_the_outputs_cannot_be_followed():
     inner = vit("mu/4", image_size=8, num_classes=2)
-
-    class Around(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.inner = inner
-
-        def call(self, x):
-            return self.inner(x)
-
     class_names(inner, ["cat", "dog"])
-    assert metadata(Around())["labels"] == ["cat", "dog"]
+    assert metadata(Around(inner))["labels"] == ["cat", "dog"]
 
 
 def test_a_new_head_of_the_same_name_has_no_names(tmp_path):

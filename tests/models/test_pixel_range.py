@@ -8,6 +8,7 @@ import keras_vit
 from keras_vit import check_data, vit
 from keras_vit.models.pixel_range import checked, range_of, rescales_nothing
 from keras_vit.utils import checks
+from tests.small import Around
 
 pytestmark = pytest.mark.backend
 
@@ -121,16 +122,7 @@ def test_other_models():
     clips = keras_vit.video_vit("mu/4", frames=2, image_size=8, num_classes=2, depth=1)
     assert range_of(clips) == (0, 255)
     inner = vit("mu/4", **SMALL)
-
-    class Around(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.inner = inner
-
-        def call(self, x):
-            return self.inner(x)
-
-    assert range_of(Around()) == (0, 255)
+    assert range_of(Around(inner)) == (0, 255)
     each = keras.Input((2, 8, 8, 3))
     assert range_of(keras.Model(each, keras.layers.TimeDistributed(inner)(each))) == (0, 255)
 
