@@ -184,7 +184,7 @@ def plot_heads(image: np.ndarray, maps: np.ndarray) -> "Figure":
     if maps.ndim != 4:
         raise ValueError(f"`maps` must have the shape (layers, heads, rows, columns). Received: shape={maps.shape}")
     layers, heads = maps.shape[:2]
-    tall = image.shape[0] / image.shape[1]
+    tall = canvas.tallness(image.shape)
     size = max(0.9, 0.6 / tall, 2.5 / heads)  # inches of a tile's width, enough for its labels and the heading
     figure = canvas.figure(size * heads + 1.6, max(size * layers, 1.6) * tall + 0.5)
     shown, table = figure.subfigures(1, 2, width_ratios=[1.5, size * heads + 0.1])

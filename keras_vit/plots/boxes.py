@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST = 256  # pixels of a picture's shorter side: smaller images are enlarged, so that text can be read
+MOST = 4096  # pixels of its longer side, beyond which it is not enlarged
 MANY = 12  # boxes from which only their scores are written
 
 
@@ -29,7 +30,7 @@ def boxed(image, edges, classes, class_names, scores=None):
     from PIL import Image, ImageDraw
 
     image = np.clip(np.rint(colored(image)), 0, 255)
-    times = -(-LEAST // min(image.shape[:2]))
+    times = min(-(-LEAST // min(image.shape[:2])), max(MOST // max(image.shape[:2]), 1))
     pixels = Image.fromarray(np.repeat(np.repeat(image.astype("uint8"), times, 0), times, 1))
     draw, size = ImageDraw.Draw(pixels), max(min(pixels.size) // 32, 10)
     font = lettering.for_pillow("".join(map(lettering.short, class_names)), size)

@@ -12,6 +12,7 @@ from keras_vit.utils import checks
 # Okabe and Ito's palette, which color-blind people can tell apart, without its black and yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
+FLATTEST, TALLEST = 0.1, 6  # height by width of a tile: a strip of pixels would be a figure that fills the memory
 FRAMES = 4  # of a clip in a picture, at most
 INK = "#010101"  # black on a light ground: a page turns pure black into its text color
 PAPER = "#fefefe"  # white that a page turns into its ground
@@ -64,13 +65,18 @@ def tiles(count, across, shape, size=1.6, times=1, titles=None, most=2, points=l
     room = size * times - 0.12
     lines = [lettering.fitted(text, room, points, most) for text in titles or ()]
     above = lettering.height(max([text.count("\n") + 1 for text in lines if text] or [0]), points) + 0.2
-    drawn = figure(size * across * times, (size * shape[0] / shape[1] + above) * rows + 0.3)
+    drawn = figure(size * across * times, (size * tallness(shape) + above) * rows + 0.3)
     axes = list(drawn.subplots(rows, across * times, squeeze=False).ravel())
     for axis in axes:
         axis.set_axis_off()
     for text, axis in zip(lines, axes[::times]):
         axis.set_title(text, fontsize=points, loc="left")
     return drawn, axes[: count * times]
+
+
+def tallness(shape):
+    """Returns the height of a tile by its width: that of an image, `(height, width, ...)`, within bounds."""
+    return min(max(shape[0] / shape[1], FLATTEST), TALLEST)
 
 
 def bars(names, count):

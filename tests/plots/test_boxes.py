@@ -42,3 +42,9 @@ def test_names_in_other_scripts_are_told_where_no_font_has_them(monkeypatch):
         boxed(np.zeros((32, 32, 3)), edges, classes, ["猫"])
     plain, accents = (boxed(np.zeros((64, 64, 3)), edges, classes, [name]) for name in ("Zellkern", "Ölzelle"))
     assert plain.shape == accents.shape and (plain != accents).any()
+
+
+def test_a_strip_of_pixels_is_not_enlarged_beyond_a_screen():
+    edges, classes = np.array([[0, 0, 1, 1]]), np.array([0])
+    assert boxed(np.zeros((3000, 1, 3)), edges, classes, ["a"]).shape == (3000, 1, 3)
+    assert boxed(np.zeros((100, 10, 3)), edges, classes, ["a"]).shape == (2600, 260, 3)

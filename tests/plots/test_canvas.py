@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from keras_vit import plots
 from keras_vit.plots import canvas, lettering
 
 
@@ -98,3 +99,15 @@ def test_classes_are_indices_or_names():
             canvas.classes(["a", "b"] if isinstance(labels[0], str) else None, labels=labels)
     with pytest.raises(ValueError, match="which all differ"):
         canvas.classes(["crane", "crane"], labels=["crane"])
+
+
+@pytest.mark.parametrize("shape", [(2000, 2, 3), (2, 2000, 3), (1, 1, 3)])
+def test_strips_of_pixels_are_drawn_in_little_memory(shape):
+    strip = np.zeros(shape)
+    for figure in (
+        plots.plot_pictures([strip], ["a"]),
+        plots.plot_maps(strip[None], np.ones((1, 2, 2))),
+        plots.plot_heads(strip, np.ones((2, 2, 2, 2))),
+        plots.plot_patches(strip, np.ones((1, 2, 2)), [(0, 0)]),
+    ):
+        assert max(figure.get_size_inches()) < 40
