@@ -71,7 +71,7 @@ def test_texts_of_images_are_seen(kind, count, shape):
 
 @few(2)
 @pytest.mark.parametrize("count", [12, 1, 100])
-@pytest.mark.parametrize("kind", reversed(NAMES))
+@pytest.mark.parametrize("kind", list(reversed(NAMES)))
 def test_texts_of_scores_are_seen(kind, count):
     for number, figure in enumerate(of_scores([NAMES[kind].format(i) for i in range(count)])):
         assert (number, outside(figure), overlapping(figure)) == (number, [], [])

@@ -95,7 +95,7 @@ def test_how_far_it_is_is_told_in_a_log(tmp_path, capsys, eagerly):
     fit(recipe, tmp_path / "run")
     first, last = capsys.readouterr().out.splitlines()  # the clock stands still between them
     assert first.startswith("epoch 1/2  compiling") and last.startswith("epoch 2/2  loss ")
-    assert all(word in last for word in ("accuracy", "validation", "images/s"))
+    assert "accuracy" in last and "validation" in last and "/s" not in last  # no time went by
     fit(recipe, tmp_path / "run")
     told = capsys.readouterr().out
     assert told.startswith(f"{tmp_path / 'run'}: already finished, all 2 epochs.") and told.count("\n") == 1
