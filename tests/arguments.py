@@ -35,7 +35,7 @@ def writes():
 
 @functools.cache
 def draws():
-    from tests.generation import small
+    from tests.dits import small
 
     return small()
 

@@ -16,6 +16,7 @@ from tests.marks import QUICKLY, fuller, slow
 pytest.importorskip("tensorflow")
 
 ROOT = pathlib.Path(__file__).parents[1]
+PAGES = [page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page):
@@ -59,7 +60,7 @@ def test_the_readme_shows_code_at_once_and_marks_its_test_command():
     assert "-m keras_vit tour digits" in text
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *PAGES])
 def test_lines_and_cells_are_short(page):
     prose = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE).splitlines()
     cells = [cell.strip() for line in prose if line.startswith("|") for cell in line.strip("|").split("|")]

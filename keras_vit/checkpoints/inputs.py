@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from keras_vit.checkpoints import adapt, clips
+from keras_vit.checkpoints import adapt
 from keras_vit.checkpoints.tables import grid, square_of
 from keras_vit.utils.resampling import resize_distances, resize_grid, resize_patches
 
@@ -73,7 +73,7 @@ def _stem_kernel(step, wanted, checkpoint):
 def _projection(step, model, arguments, checkpoint, form, options):
     """Resizes the patches' kernel to the model's channels and patch size, and flattens it."""
     if "tubelet" in arguments:
-        return clips.projection(step, model, arguments, checkpoint, options)
+        return _tubelet_projection(step, model, arguments, checkpoint)
     *patch, channels, width = _kernel_shape(step, checkpoint)
     patch, wanted, stem = tuple(patch), tuple(arguments["patch_size"]), arguments["stem"]
     wanted_channels = model.get_layer("patches").input.shape[-1]
@@ -94,6 +94,26 @@ def _projection(step, model, arguments, checkpoint, form, options):
         kernel = adapt.channels(step.read()[0], wanted_channels)
         kernel = kernel if patch == wanted else resize_patches(kernel, wanted, method)
         return [kernel.reshape(-1, width)]  # (patch height * width * channels, width)
+
+    return step._replace(read=read)
+
+
+def _tubelet_projection(step, model, arguments, checkpoint):
+    """Brings the kernel of tubelets to the model's channels, and flattens it."""
+    shape = read_shape(step.form, checkpoint.shape(step.places[0]))
+    *tubelet, channels, width = shape
+    wanted, own = model.get_layer("patches").input.shape[-1], [arguments["tubelet"], *arguments["patch_size"]]
+    if tubelet != own or width != arguments["width"]:
+        raise ValueError(
+            f"{str(checkpoint.path)!r} has tubelets of {' x '.join(map(str, tubelet))} for a width of {width}, and the "
+            f"model of {' x '.join(map(str, own))} for {arguments['width']}."
+        )
+    adapt.channels(dummy((1, 1, channels, 1)), wanted)  # raises if they cannot be adapted
+
+    def read():
+        kernel = step.read()[0]
+        kernel = adapt.channels(kernel.reshape(-1, 1, channels, width), wanted)  # (time * height * width, 1, c, width)
+        return [kernel.reshape(-1, width)]
 
     return step._replace(read=read)
 

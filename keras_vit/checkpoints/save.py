@@ -22,11 +22,11 @@ from keras_vit.checkpoints.match import Options, heads_of, matching, steps_for
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.layers import MergingBlock, ResNetStem
 from keras_vit.models.backbone import HEADS, check_plain, variables_of
-from keras_vit.models.evaluation_rule import DEFAULT, difference
 from keras_vit.models.kinds import GIVES, name_of
 from keras_vit.models.options import flat, merged, nested
 from keras_vit.models.outputs import fitting
 from keras_vit.models.vit import DEFAULTS
+from keras_vit.preparing.evaluation_rule import DEFAULT, difference
 from keras_vit.utils import checks, together
 from keras_vit.utils.files import UNFINISHED, check_free, sweep
 from keras_vit.utils.losses import end_of

@@ -65,9 +65,8 @@ def convert_checkpoint(
     import keras_vit
     from keras_vit import config
     from keras_vit.checkpoints.save import target
-    from keras_vit.export.prepare import destination
     from keras_vit.models.inputs import image_shape
-    from keras_vit.utils.files import check_free
+    from keras_vit.utils.files import check_free, destination
 
     format = format or {".npz": "google", ".keras": "keras"}.get(to.suffix)
     if format not in ("keras", "google", "timm", "huggingface") or (format == "keras") != (to.suffix == ".keras"):

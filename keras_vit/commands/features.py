@@ -149,7 +149,7 @@ def write_probe(
         overwrite: Replace what is there.
     """
     from keras_vit import frozen
-    from keras_vit.export.prepare import destination
+    from keras_vit.utils.files import destination
 
     if to.suffix != ".keras":
         raise ValueError(f"--to must end in .keras. Received: {str(to)!r}")
@@ -175,7 +175,7 @@ def draw_components(
     import numpy as np
 
     from keras_vit import frozen, plots
-    from keras_vit.models import preprocessing
+    from keras_vit.preparing import preprocessing
     from keras_vit.utils.files import replacing
 
     if to.is_dir():

@@ -25,8 +25,8 @@ def print_poses(
         images: Image files, and folders of them.
         flip_test: Average the heat maps with those of the mirrored person, in twice the time.
     """
-    from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
+    from keras_vit.inference.poses import estimate_poses
     from keras_vit.models.metadata import stated_labels
     from keras_vit.plots.poses import draw_poses
     from keras_vit.runs import tables
@@ -48,7 +48,7 @@ def print_poses(
             except ValueError as error:
                 yield file, None, error
                 continue
-            poses = frozen.estimate_poses(built, pixels, known.get(file.name, ()), flip_test=flip_test)
+            poses = estimate_poses(built, pixels, known.get(file.name, ()), flip_test=flip_test)
             if to is not None:
                 from PIL import Image
 

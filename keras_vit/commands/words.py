@@ -33,13 +33,11 @@ def print_zero_shot(
     """
     import numpy as np
 
-    from keras_vit import frozen
     from keras_vit.checkpoints.pretrained import from_pretrained
     from keras_vit.explain.towers import towers_of, usual_tokens
-    from keras_vit.export.prepare import destination
-    from keras_vit.frozen.zero_shot import kind_of, one_by_one
+    from keras_vit.inference.zero_shot import kind_of, one_by_one, zero_shot_classifier
     from keras_vit.utils import checks
-    from keras_vit.utils.files import check_free
+    from keras_vit.utils.files import check_free, destination
 
     checks.positive(top=top)
     if to and to.suffix != ".keras":
@@ -52,7 +50,7 @@ def print_zero_shot(
     given = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or None}
     if to:
         with destination(to, overwrite) as temporary:
-            frozen.zero_shot_classifier(built, classes, **given).save(temporary)
+            zero_shot_classifier(built, classes, **given).save(temporary)
         print(to)
     if not files:
         return
@@ -93,7 +91,7 @@ def print_captions(
         csv: File for the same as a table.
     """
     from keras_vit.checkpoints.pretrained import from_pretrained
-    from keras_vit.frozen import writing
+    from keras_vit.generation import generate_text as writing
     from keras_vit.models.captioner import is_captioner, words_of
 
     files, paths = files_of(images), tables_of(json, csv)

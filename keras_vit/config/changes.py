@@ -3,14 +3,16 @@
 import ast
 import dataclasses
 import inspect
+import pathlib
+import shlex
 
-from keras_vit.config import misplaced
 from keras_vit.models.options import OPTIONS, merged
 from keras_vit.models.vit import vit
 from keras_vit.utils import checks
 
 TOP = ("seed", "name", "distribute", "model_parallel")
 PARTS = ("task", "data", "augment", "optim")
+KINDS = ("folder:", "tfds:")  # what begins a source of data
 OTHERS = {  # what others call an option, and its name here
     "lr": "learning_rate",
     "wd": "weight_decay",
@@ -142,9 +144,16 @@ def split(words):
     for word in words:
         name, equals, texts[name] = word.partition("=")
         if not equals:
-            such = misplaced.source_of(word) or "optim.epochs=3"
+            such = source_of(word) or "optim.epochs=3"
             raise ValueError(f"A change must be name=value, such as {such}. Received: {word!r}")
     return texts
+
+
+def source_of(word):
+    """Returns the change `data.source=...` that a word means which is data; `None` for any other word."""
+    if not word.startswith(KINDS) and not (word and pathlib.Path(word).exists()):
+        return None
+    return shlex.quote(f"data.source={word if word.startswith(KINDS) else f'folder:{word}'}")
 
 
 def literal(text):

@@ -41,7 +41,7 @@ def recipe_path(name):
     if path.suffix == ".py" and path.is_file():
         return path
     if str(name) not in list_recipes():
-        instead = misplaced.instead_of_recipe(str(name))
+        instead = misplaced.instead_of_recipe(str(name), list_recipes(), load_recipe)
         if instead or path.exists():
             meant = f" Did you mean {instead}?" if instead else ""
             raise ValueError(f"A recipe must be a name or a Python file.{meant} Received: {str(name)!r}")

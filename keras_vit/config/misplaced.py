@@ -4,23 +4,27 @@ import json
 import pathlib
 import shlex
 
+from keras_vit.config import changes, plain
+from keras_vit.config.changes import KINDS
+
 LABELED, BOXES, MASKS = "finetune_folder", "blood_cells", "nuclei"  # recipes to begin with
 TABLES, YAML = (".csv", ".jsonl", ".parquet"), (".yaml", ".yml")
-KINDS = ("folder:", "tfds:")
 CLASSES = {BOXES: "task.classes=()", MASKS: 'task.classes=("background", "NAME")'}  # of boxes, those of the data
 
 
-def instead_of_recipe(given):
+def instead_of_recipe(given, recipes, load):
     """Returns a recipe with its options, as words of a command, for data, a run or a model; `None` for anything else.
 
     Args:
         given: What was passed as the name of a recipe, a text.
+        recipes: Names of the recipes of the package.
+        load: Function from such a name to its recipe.
     """
     path = pathlib.Path(given)
     if given.startswith(KINDS):
         return _of_folder(pathlib.Path(given.partition(":")[2])) if given.startswith("folder:") else _on(given)
     if path.is_dir():
-        return _of_run(path) if (path / "recipe.json").is_file() else _of_folder(path)
+        return _of_run(path, recipes, load) if (path / "recipe.json").is_file() else _of_folder(path)
     if not path.is_file():
         return None
     if path.suffix == ".keras":
@@ -35,26 +39,17 @@ def instead_of_recipe(given):
     return _on(f"folder:{path}", BOXES, CLASSES[BOXES]) if path.suffix in YAML else None
 
 
-def source_of(word):
-    """Returns the change `data.source=...` that a word means which is data; `None` for any other word."""
-    if not word.startswith(KINDS) and not (word and pathlib.Path(word).exists()):
-        return None
-    return shlex.quote(f"data.source={word if word.startswith(KINDS) else f'folder:{word}'}")
-
-
 def _on(source, recipe=LABELED, *more):
     return shlex.join([recipe, f"data.source={source}", *more])
 
 
-def _of_run(path):
+def _of_run(path, recipes, load):
     """Returns the words that resume a run: its recipe, if the package has it, with its changes."""
-    from keras_vit.config import changes, cookbook, plain
-
     words = ["RECIPE.py"]
     try:
         recipe = plain.from_dict(json.loads((path / "recipe.json").read_text(encoding="utf-8")))
-        if recipe.name in cookbook.list_recipes():
-            words = [recipe.name, *changes.words(recipe, cookbook.load_recipe(recipe.name))]
+        if recipe.name in recipes:
+            words = [recipe.name, *changes.words(recipe, load(recipe.name))]
     except (ValueError, KeyError, TypeError, AttributeError, OSError):  # damaged, or of a task that is not known here
         pass
     return shlex.join([*words, "--workdir", str(path)])

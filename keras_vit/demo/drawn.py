@@ -1,7 +1,7 @@
 """The demo page of a model that draws images: choose a class, and see what it draws from noise."""
 
+from keras_vit.generation.sampling import check_drawing, sample
 from keras_vit.models.outputs import distinct
-from keras_vit.models.sampling import check_drawing, sample
 from keras_vit.plots import canvas
 from keras_vit.utils.metrics import written
 

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.models.preprocessing import preprocess
+from keras_vit.preparing.preprocessing import preprocess
 from keras_vit.utils import images
 
 MOST_PIXELS = 50_000_000  # of an upload: what a page decodes for others is bounded, by some 0.4 GB

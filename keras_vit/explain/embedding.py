@@ -5,8 +5,8 @@ import numpy as np
 
 from keras_vit.explain import inside
 from keras_vit.layers import TransformerBlock
-from keras_vit.models import pixel_range
 from keras_vit.models.backbone import input_of, leading_to, outputs_of
+from keras_vit.preparing import pixel_range
 from keras_vit.utils import checks, extras
 from keras_vit.utils.feeding import predict
 from keras_vit.utils.keras_private import sublayers

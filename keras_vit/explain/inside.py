@@ -5,10 +5,10 @@ import numpy as np
 from keras import ops
 
 from keras_vit.layers import TransformerBlock, Unmerge
-from keras_vit.models import pixel_range
 from keras_vit.models.anatomy import blocks, seen, stages, tubelets
 from keras_vit.models.backbone import backbone, calls, input_of
-from keras_vit.models.pixel_range import range_of
+from keras_vit.preparing import pixel_range
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.utils import checks, clips
 
 SCORES = 2**26  # held at a time: 256 MB

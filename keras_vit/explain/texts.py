@@ -10,12 +10,13 @@ from keras_vit.explain import inside
 from keras_vit.explain.embedding import unit
 from keras_vit.explain.relevance import gradients
 from keras_vit.explain.towers import text_vectors, towers_of
+from keras_vit.generation.decoding import blocks_of
 from keras_vit.layers import TransformerBlock
-from keras_vit.models import anatomy, pixel_range
+from keras_vit.models import anatomy
 from keras_vit.models.between import between
 from keras_vit.models.captioner import is_captioner
-from keras_vit.models.decoding import blocks_of
 from keras_vit.models.inputs import image_shape, table_of
+from keras_vit.preparing import pixel_range
 from keras_vit.text.tokenizer import listed
 from keras_vit.utils import checks
 

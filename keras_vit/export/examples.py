@@ -3,8 +3,8 @@
 import numpy as np
 
 from keras_vit.layers import EndPool
-from keras_vit.models import pixel_range
 from keras_vit.models.inputs import fed, inputs_of, named, table_of
+from keras_vit.preparing import pixel_range
 from keras_vit.utils import clips
 from keras_vit.utils.keras_private import sublayers
 

@@ -18,7 +18,7 @@ from keras_vit.export.forms import export_copy, float32
 from keras_vit.layers import PointBoxes
 from keras_vit.models.inputs import TYPES, count, fed, first, inputs_of
 from keras_vit.models.kinds import kind_of
-from keras_vit.models.pixel_range import range_of
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.environment import environment
 from keras_vit.utils.keras_private import sublayers

@@ -1,8 +1,6 @@
 """Checks before an export, and the temporary path that it writes to."""
 
-import contextlib
 import importlib.util
-import pathlib
 
 import keras
 
@@ -13,8 +11,8 @@ from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import NAMELESS, kind_of, name_of
 from keras_vit.models.metadata import stated_labels, stated_thresholds
 from keras_vit.models.outputs import num_classes, returns_probabilities
-from keras_vit.models.pixel_range import range_of
-from keras_vit.models.preprocessing import evaluation_rule
+from keras_vit.preparing.pixel_range import range_of
+from keras_vit.preparing.preprocessing import evaluation_rule
 from keras_vit.utils import extras, files
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
@@ -23,9 +21,7 @@ CONVERTERS = {  # of formats: the extra, and the modules to import
     "openvino": ("openvino", ["openvino"]),
     "openvino int8": ("openvino", ["openvino", "nncf"]),
 }
-BESIDE = {".xml": (".bin",), ".onnx": (".onnx.data",)}  # formats that need companion files, and the endings of these
 FREQUENT = 1000.0  # of a time embedding: the scaled time at its end
-FULL = "No space left"  # on device, in errors of the system; TensorFlow's own end there
 LIMIT = 2**31 - 2**20  # bytes of weights in a flatbuffer or a protocol buffer, which end at 2 GB
 
 
@@ -160,7 +156,7 @@ def need(quantize=(), onnx=False, openvino=False):
 
 def parts(path):
     """Returns the paths of an exported file and of what its format has next to it."""
-    return [path, *(path.with_suffix(ending) for ending in BESIDE.get(path.suffix, ()))]
+    return [path, *(path.with_suffix(ending) for ending in files.BESIDE.get(path.suffix, ()))]
 
 
 def check_parts_free(path, overwrite, folder):
@@ -168,30 +164,3 @@ def check_parts_free(path, overwrite, folder):
     described = [] if folder else [path.with_name(f"{path.name}.json")]
     for each in (*parts(path), *described):
         files.check_free(each, overwrite)
-
-
-@contextlib.contextmanager
-def destination(path, overwrite):
-    """Yields a temporary path, which moves to `path` at the end; after an error `path` is as it was.
-
-    What its format has in files next to it, `BESIDE`, and the JSON that describes it move with it.
-
-    Raises:
-        FileExistsError: If `path` exists and `overwrite` is false, or it is a folder but no SavedModel.
-        OSError: If the folder of `path` cannot be made or written to, or the disk is full.
-    """
-    path = pathlib.Path(path)
-    files.recover(path)
-    files.check_free(path, overwrite)
-    new = [folder for folder in path.parents if not folder.exists()]  # the innermost first
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with files.replacing(path, (f"{path.suffix}.json", *BESIDE.get(path.suffix, ()))) as temporary:
-            yield temporary
-    except Exception as error:  # of the writer's library
-        for folder in new:
-            with contextlib.suppress(OSError):  # another process may have written there
-                folder.rmdir()
-        if FULL in str(error):
-            raise OSError(f"{str(path)!r} could not be written: the disk is full. Nothing was kept.") from None
-        raise

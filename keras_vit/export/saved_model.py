@@ -12,8 +12,8 @@ from keras_vit.export import check, prepare, runtimes, sequence
 from keras_vit.export import warm_up as warm_up_file
 from keras_vit.export.forms import float32
 from keras_vit.models.inputs import TYPES, fed, inputs_of
-from keras_vit.models.pixel_range import range_of
-from keras_vit.models.preprocessing import data_resize, evaluation_rule
+from keras_vit.preparing.pixel_range import range_of
+from keras_vit.preparing.preprocessing import data_resize, evaluation_rule
 from keras_vit.utils import checks
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_vit.export import check, prepare
 from keras_vit.export.examples import sample
-from keras_vit.utils import checks
+from keras_vit.utils import checks, files
 
 OURS = (ValueError, TypeError, RuntimeError, OSError, ImportError, MemoryError)  # with one line each
 OF_OPENVINO = ("Exception from", "Check '")  # its errors begin so, and end with the reason
@@ -79,7 +79,7 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
     Returns:
         A `Report`.
     """
-    with prepare.destination(export.path, export.overwrite) as temporary, _one_sentence(export):
+    with files.destination(export.path, export.overwrite) as temporary, _one_sentence(export):
         write(temporary)
         run, operators = load(temporary)
         report = check.compare_with_model(
@@ -107,7 +107,7 @@ def _one_sentence(export):
         yield
     except Exception as error:
         clear = isinstance(error, OURS) and "\n" not in str(error).strip()
-        if clear or prepare.FULL in str(error):  # the latter is told by `destination`
+        if clear or files.FULL in str(error):  # the latter is told by `destination`
             raise
         raise _failed(export, error) from error
 

@@ -14,7 +14,7 @@ from keras_vit.export.examples import sample
 from keras_vit.export.forms import export_copy
 from keras_vit.layers import MergingBlock
 from keras_vit.models.inputs import inputs_of
-from keras_vit.models.pixel_range import range_of
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 

@@ -6,10 +6,7 @@ from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index, count, load_index
 from keras_vit.frozen.neighbors import knn, nearest
 from keras_vit.frozen.pca import pca_image
-from keras_vit.frozen.poses import estimate_poses
 from keras_vit.frozen.probe import probe
-from keras_vit.frozen.writing import generate_text
-from keras_vit.frozen.zero_shot import zero_shot, zero_shot_classifier
 
 __all__ = [
     "AnomalyDetector",
@@ -17,13 +14,9 @@ __all__ = [
     "Index",
     "count",
     "embed_folder",
-    "estimate_poses",
-    "generate_text",
     "knn",
     "load_index",
     "nearest",
     "pca_image",
     "probe",
-    "zero_shot",
-    "zero_shot_classifier",
 ]

@@ -8,13 +8,13 @@ import keras
 import numpy as np
 
 from keras_vit.explain.embedding import unit
-from keras_vit.export.prepare import destination
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.patch_memory import PatchMemory, coreset, largest_of
 from keras_vit.models.backbone import fill, merged_values
 from keras_vit.models.metadata import keep
-from keras_vit.models.preprocessing import evaluation_rule, listed
+from keras_vit.preparing.preprocessing import evaluation_rule, listed
 from keras_vit.utils import checks
+from keras_vit.utils.files import destination
 from keras_vit.utils.packed import check_packed
 
 LARGEST = 10_000  # patches in the memory, unless the caller asks for more

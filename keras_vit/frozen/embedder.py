@@ -17,7 +17,7 @@ from keras_vit.explain.relevance import ends_in_features
 from keras_vit.export.fastest import Fastest
 from keras_vit.models.backbone import backbone, image_tower, input_of
 from keras_vit.models.kinds import name_of
-from keras_vit.models.preprocessing import evaluation_rule, listed, preprocess
+from keras_vit.preparing.preprocessing import evaluation_rule, listed, preprocess
 from keras_vit.utils import checks, progress, reading
 from keras_vit.utils.feeding import run
 from keras_vit.utils.folders import shown

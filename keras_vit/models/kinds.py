@@ -1,4 +1,4 @@
-"""Kinds of outputs: how a file names them, how two are compared, and what is written of one. A kind is a row."""
+"""Kinds of outputs: how a file names them, and how two are compared. A kind is a row."""
 
 import dataclasses
 from collections.abc import Callable
@@ -7,10 +7,8 @@ import keras
 import numpy as np
 
 from keras_vit.models import box_outputs
-from keras_vit.models import written_outputs as written
 from keras_vit.models.backbone import image_tower, keeper
 from keras_vit.models.inputs import inputs_of
-from keras_vit.utils.images import image_size
 from keras_vit.utils.losses import kind_of_loss
 
 GIVES = "gives"  # in a model's metadata: a dictionary from the name of its last layer to the kind of its output
@@ -69,16 +67,7 @@ class Kind:
         same: Function from aligned outputs to an array, whose equal elements count as agreement.
         counted: What `same` returns, in words.
         probabilities: Function from logits, a tensor, to the probabilities of an exported file.
-        keeps: Function from the bytes of an image file to the `source` of `save` and `entries`, such as its size; or
-            `None` if they need none.
-        save: Function `(task, output, source, path)` that writes what was made of an image, or `None`.
-        ending: Ending of the file that `save` writes.
-        beside: Dictionary from the endings of more files to functions like `save`.
-        pixels: Whether `Task.image` makes pixels of an output: of a `whole` task a few rows at a time.
         own: Whether each number has a range of its own, such as a price next to a count of rooms.
-        entries: Function `(task, output, path, answer, source)` that returns an image's rows in a table of answers.
-        columns: Columns of these rows; those of a `bbox` are `x`, `y`, `width` and `height`.
-        by_name: Whether rows tell images apart by the names of their files, not by their paths.
     """
 
     names: tuple[str, ...] = ("logits", "probabilities")
@@ -92,15 +81,7 @@ class Kind:
     same: Callable = _top
     counted: str = "top-1 class"
     probabilities: Callable = keras.ops.softmax
-    keeps: Callable | None = None
-    save: Callable | None = None
-    ending: str = ".png"
-    beside: dict[str, Callable] = dataclasses.field(default_factory=dict)
-    pixels: bool = False
     own: bool = False
-    entries: Callable = written.pairs
-    columns: tuple[str, ...] = ("image_id", "name", "value")
-    by_name: bool = False
 
     def agreement(self, outputs, expected):
         """Returns the share of aligned outputs that are the same."""
@@ -134,10 +115,8 @@ KINDS = {
         same=_signs,
         counted="labels",
         probabilities=keras.ops.sigmoid,
-        entries=written.labels,
-        columns=("image_id", "name", "value", "threshold", "holds"),
     ),
-    "masks": Kind(labeled=("logits", "probabilities"), keeps=image_size, save=written.mask_file),
+    "masks": Kind(labeled=("logits", "probabilities")),
     "boxes": Kind(
         names=("boxes", "scores"),
         labeled=("scores",),
@@ -147,12 +126,6 @@ KINDS = {
         bounded="A detector returns scores already.",
         aligned=box_outputs.aligned,
         largest=box_outputs.largest,
-        keeps=image_size,
-        save=written.boxes_file,
-        ending=".txt",
-        entries=written.objects,
-        columns=("image_id", "category", "x", "y", "width", "height", "score"),
-        by_name=True,
     ),
     "words": Kind(  # ids that were written, and a probability
         names=("ids",),
@@ -186,9 +159,6 @@ KINDS = {
         aligned=_vectors,
         same=lambda outputs: outputs > np.median(outputs, axis=-1, keepdims=True),
         counted="pixels above the median",
-        keeps=image_size,
-        save=written.depth_file,
-        beside={".color.png": written.colors_file},
     ),
     "heatmaps": Kind(  # a map for each keypoint, `(batch, rows, columns, keypoints)`
         names=("heatmaps",),
@@ -212,9 +182,6 @@ KINDS = {
         aligned=_vectors,
         same=np.rint,
         counted="pixel values",
-        keeps=bytes,
-        save=written.image_file,
-        pixels=True,
     ),
 }
 

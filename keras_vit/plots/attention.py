@@ -8,11 +8,11 @@ import numpy as np
 
 from keras_vit.explain import attention_relevance, attention_rollout, worst
 from keras_vit.explain.relevance import check_relevance
-from keras_vit.models import pixel_range
 from keras_vit.models.metadata import stated_labels
 from keras_vit.models.outputs import count_classes, logits_of, probabilities_of
-from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas, lettering
+from keras_vit.preparing import pixel_range
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
 

@@ -13,8 +13,8 @@ from keras_vit.explain.reading import doubt
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
-from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas, lettering
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.reporting import counts
 from keras_vit.runs import looking, results, trained
 from keras_vit.tasks.of_clips import averaged_views

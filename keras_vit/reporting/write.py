@@ -11,8 +11,8 @@ from keras_vit import config, explain, plots
 from keras_vit.explain.reading import read_by_head
 from keras_vit.explain.relevance import has_classes
 from keras_vit.models import anatomy, counting
-from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas, lettering
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
 from keras_vit.utils import checks, extras, files, machine, metrics

@@ -8,11 +8,11 @@ import keras
 import numpy as np
 
 from keras_vit.explain import answers
-from keras_vit.models import pixel_range
 from keras_vit.models.backbone import HEADS
 from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import keep, keeper, metadata
 from keras_vit.models.outputs import count_classes, logits_of
+from keras_vit.preparing import pixel_range
 from keras_vit.runs import results
 from keras_vit.runs.trained import Trained, load_run, predictor
 from keras_vit.tasks import Classify

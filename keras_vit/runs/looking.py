@@ -12,8 +12,8 @@ from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.captioner import is_captioner, words_of
 from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import fed
-from keras_vit.models.pixel_range import range_of
 from keras_vit.plots import canvas, lettering
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.trained import load_run, read
 from keras_vit.training import rundir

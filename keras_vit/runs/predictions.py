@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
+from keras_vit.inference.depth import own_aspect
 from keras_vit.models.inputs import fed
-from keras_vit.models.kinds import KINDS
-from keras_vit.models.own_aspect import own_aspect
-from keras_vit.runs import tables
+from keras_vit.runs import output_files, tables
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run, reader
 from keras_vit.tasks.of_clips import averaged_views
@@ -109,7 +108,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     """
     checks.positive(top=top)
     trained = load_run(target)
-    task, kind = trained.task, KINDS[trained.task.gives]
+    task, kind = trained.task, output_files.KINDS.get(trained.task.gives, output_files.USUAL)
     if draws_images(trained):
         raise ValueError(
             "A model that draws images takes none: keras_vit.sample(model, labels), or predict with --class and --to. "

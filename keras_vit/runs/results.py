@@ -14,7 +14,7 @@ from keras_vit.export.prepare import check_parts_free, need
 from keras_vit.export.quantize import CALIBRATED, FORMATS, check_calibrated
 from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
-from keras_vit.models.pixel_range import range_of, warn_unscaled
+from keras_vit.preparing.pixel_range import range_of, warn_unscaled
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import rundir, splits
 from keras_vit.training.devices import need_tensorflow

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from keras_vit.generation.sampling import check_drawing, drawn_in_parts, labels_of
 from keras_vit.models.dit import classes_of
 from keras_vit.models.outputs import distinct
-from keras_vit.models.sampling import check_drawing, drawn_in_parts, labels_of
 from keras_vit.runs.trained import Trained
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing

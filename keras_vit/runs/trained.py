@@ -15,7 +15,7 @@ from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import stated_labels
 from keras_vit.models.outputs import count_classes, labels_beside, logits_by, num_classes
-from keras_vit.models.preprocessing import preprocess
+from keras_vit.preparing.preprocessing import preprocess
 from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow

@@ -62,8 +62,6 @@ class OfClips:
     def model(self, *, weights=None, **arguments):
         about = {"frames": {"stride": self.stride, "segments": self.sampling == "segments"}}
         if weights is not None:
-            from keras_vit.checkpoints.clips import started
-
             return started(weights, self.frames, about, arguments)
         return video.video_vit(frames=self.frames, metadata=about, **arguments)
 
@@ -79,3 +77,31 @@ class OfClips:
         """Returns the frames of a clip side by side, four at most."""
         shown = np.linspace(0, len(image) - 1, min(len(image), SHOWN)).round().astype(int)
         return np.clip(np.rint(colored(np.concatenate([*image[shown]], axis=1))), 0, 255).astype("uint8")
+
+
+def started(weights, frames, metadata, arguments):
+    """Returns the model that a recipe of clips starts from: a trained one of clips, or of images, `inflated`.
+
+    Args:
+        weights: What `from_pretrained` takes.
+        frames: Frames of a clip.
+        metadata: Of the model.
+        arguments: Of `from_pretrained`, and of `inflated` where the weights are of images.
+    """
+    from keras_vit.checkpoints.arguments import arguments_of
+    from keras_vit.checkpoints.inflation import inflated
+    from keras_vit.checkpoints.pretrained import from_pretrained
+
+    given = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
+    own = {name: given.pop(name) for name in ("tubelet", "time_depth") if name in given}
+    model = from_pretrained(weights, metadata=metadata, **given)
+    if len(model.input_shape) == 4:
+        clips = inflated(model, frames=frames, metadata=metadata, **own)
+    else:
+        wrong = {name: value for name, value in own.items() if arguments_of(model, words=True)[name] != value}
+        if wrong:
+            raise ValueError(f"`weights` must be of such a model. Received: weights={str(weights)!r} and {wrong}")
+        clips = model if model.input_shape[1] == frames else None
+    if clips is None:
+        clips = from_pretrained(weights, frames=frames, metadata=metadata, **given)
+    return clips

@@ -6,8 +6,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_vit.models import compiled
-from keras_vit.models.pixel_range import checked, range_of, refuse_binary
+from keras_vit.preparing.pixel_range import checked, range_of, refuse_binary
+from keras_vit.training import compiled
 from keras_vit.utils import checks
 from keras_vit.utils.checks import rows, shown, targets
 from keras_vit.utils.losses import loss_of

@@ -15,6 +15,8 @@ from keras_vit.utils import together
 UNFINISHED = ".keras_vit-unfinished-"  # prefix of files and folders that are not complete yet
 REPLACED = ".keras_vit-replaced-"  # prefix of a folder that is being replaced, where the system cannot exchange two
 MOST_BYTES = 2**26  # of class names or JSON
+BESIDE = {".xml": (".bin",), ".onnx": (".onnx.data",)}  # formats that need companion files, and the endings of these
+FULL = "No space left"  # on device, in errors of the system; TensorFlow's own end there
 _DAY = 24 * 60 * 60
 
 _PACKAGE = pathlib.Path(__file__).parents[1]
@@ -223,3 +225,30 @@ def _exchange(one, other):
         here = -100  # AT_FDCWD: relative to the current folder
         return library.renameat2(here, paths[0], here, paths[1], flag) == 0
     return False
+
+
+@contextlib.contextmanager
+def destination(path, overwrite):
+    """Yields a temporary path, which moves to `path` at the end; after an error `path` is as it was.
+
+    What its format has in files next to it, `BESIDE`, and the JSON that describes it move with it.
+
+    Raises:
+        FileExistsError: If `path` exists and `overwrite` is false, or it is a folder but no SavedModel.
+        OSError: If the folder of `path` cannot be made or written to, or the disk is full.
+    """
+    path = pathlib.Path(path)
+    recover(path)
+    check_free(path, overwrite)
+    new = [folder for folder in path.parents if not folder.exists()]  # the innermost first
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with replacing(path, (f"{path.suffix}.json", *BESIDE.get(path.suffix, ()))) as temporary:
+            yield temporary
+    except Exception as error:  # of the writer's library
+        for folder in new:
+            with contextlib.suppress(OSError):  # another process may have written there
+                folder.rmdir()
+        if FULL in str(error):
+            raise OSError(f"{str(path)!r} could not be written: the disk is full. Nothing was kept.") from None
+        raise

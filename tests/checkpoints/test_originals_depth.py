@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_vit import from_checkpoint, load_weights
-from keras_vit.models.evaluation_rule import keeping_aspect
+from keras_vit.preparing.evaluation_rule import keeping_aspect
 from tests.checkpoints.helpers import benchmark
 from tests.marks import few
 

@@ -13,7 +13,8 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.checkpoints import pretrained
 from keras_vit.commands import features, people, words
-from keras_vit.frozen import embedder, writing
+from keras_vit.frozen import embedder
+from keras_vit.generation import generate_text as writing
 from keras_vit.utils import images
 from tests import captions, poses
 from tests.towers import WORDS, two_towers

@@ -11,6 +11,10 @@ PARTS = "'data.train=all[:80%]' 'data.validation=all[80%:]' 'data.test=all[80%:]
 MASKS = """'task.classes=("background", "NAME")'"""
 
 
+def instead(given):
+    return misplaced.instead_of_recipe(given, keras_vit.list_recipes(), keras_vit.load_recipe)
+
+
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Makes folders and files, empty but for images, in the current directory."""
@@ -66,14 +70,14 @@ def test_a_run_is_resumed_by_its_recipe_and_its_changes(place):
         place(f"{name}/recipe.json")
         with open(f"{name}/recipe.json", "w") as file:
             json.dump(values, file)
-    assert misplaced.instead_of_recipe("a") == "digits optim.epochs=3 model.depth=2 --workdir a"
-    assert [misplaced.instead_of_recipe(name) for name in "bc"] == [f"RECIPE.py --workdir {name}" for name in "bc"]
+    assert instead("a") == "digits optim.epochs=3 model.depth=2 --workdir a"
+    assert [instead(name) for name in "bc"] == [f"RECIPE.py --workdir {name}" for name in "bc"]
 
 
 @pytest.mark.parametrize("given", ["nothing", "photo.png", "mine.txt"])
 def test_what_is_nothing_of_this_is_left(given, place):
     place("photo.png", "mine.txt")
-    assert misplaced.instead_of_recipe(given) is None
+    assert instead(given) is None
     with pytest.raises(ValueError, match="Did you mean|Known:|must be a name or a Python file. Received: "):
         keras_vit.load_recipe(given)
 

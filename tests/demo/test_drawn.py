@@ -8,7 +8,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.config import Data, Generate, Recipe
 from keras_vit.demo.drawn import NONE, PICTURES, SIDE, drawing_page
-from tests.generation import SIZES, small
+from tests.dits import SIZES, small
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,9 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.export import export_onnx, export_openvino, export_saved_model, export_tflite, runtimes
-from keras_vit.models.sampler import by_steps, drawn
+from keras_vit.generation.sampler import by_steps, drawn
 from tests.checkpoints.towers import GENERATION
-from tests.generation import given, small
+from tests.dits import given, small
 from tests.marks import few
 
 FORMATS = {

@@ -10,11 +10,12 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit import from_recipe, vit  # noqa: E402
 from keras_vit.export import prepare  # noqa: E402
 from keras_vit.models import kinds  # noqa: E402
+from keras_vit.utils import files  # noqa: E402
 from keras_vit.utils.keras_private import shapes_only  # noqa: E402
 
 
 def half_write(path, error):
-    with prepare.destination(path, True) as temporary:
+    with files.destination(path, True) as temporary:
         temporary.write_text("half")
         raise error
 
@@ -22,12 +23,12 @@ def half_write(path, error):
 def test_an_existing_path_is_kept(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
-    with pytest.raises(FileExistsError, match="exists"), prepare.destination(path, False):
+    with pytest.raises(FileExistsError, match="exists"), files.destination(path, False):
         pass
     with pytest.raises(OSError, match="broken"):
         half_write(path, OSError("broken"))
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
-    with prepare.destination(path, True) as temporary:
+    with files.destination(path, True) as temporary:
         temporary.write_text("new")
     assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
 
@@ -50,13 +51,13 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_new_folder(error, tmp_path):
 
 
 def test_what_a_killed_export_left_goes_after_a_day_and_a_running_one_stays(tmp_path):
-    with prepare.destination(tmp_path / "running", False) as running:
+    with files.destination(tmp_path / "running", False) as running:
         running.write_text("half")
-        with prepare.destination(tmp_path / "killed", False) as killed:
+        with files.destination(tmp_path / "killed", False) as killed:
             killed.write_text("half")
             for path in (killed, killed.parent):
                 os.utime(path, (0, 0))
-            with prepare.destination(tmp_path / "whole", False) as whole:
+            with files.destination(tmp_path / "whole", False) as whole:
                 whole.write_text("whole")
             assert running.exists() and not killed.parent.exists()
             killed.parent.mkdir()
@@ -66,14 +67,14 @@ def test_what_a_killed_export_left_goes_after_a_day_and_a_running_one_stays(tmp_
 
 def test_a_folder_of_yours_is_never_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
-    with pytest.raises(FileExistsError, match="no SavedModel"), prepare.destination(tmp_path / "mine", True):
+    with pytest.raises(FileExistsError, match="no SavedModel"), files.destination(tmp_path / "mine", True):
         pass
     assert (tmp_path / "mine").exists()
 
 
 def test_a_path_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"), prepare.destination(tmp_path / "file" / "inside", False):
+    with pytest.raises(OSError, match="file"), files.destination(tmp_path / "file" / "inside", False):
         pass
 
 

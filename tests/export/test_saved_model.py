@@ -9,7 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit import export_saved_model, preprocess, vit  # noqa: E402
-from keras_vit.models.preprocessing import evaluation_rule  # noqa: E402
+from keras_vit.preparing.preprocessing import evaluation_rule  # noqa: E402
 from tests import exiffiles  # noqa: E402
 from tests.export.small import IMAGES, tiny  # noqa: E402
 from tests.marks import QUICKLY, few, fuller, slow  # noqa: E402

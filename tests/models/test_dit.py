@@ -6,7 +6,7 @@ import keras_vit
 from keras_vit import dit
 from keras_vit.models.dit import classes_of, is_dit
 from keras_vit.utils.resampling import sincos_2d
-from tests.generation import given, small
+from tests.dits import given, small
 
 pytestmark = pytest.mark.backend
 

@@ -11,7 +11,7 @@ from keras_vit.config import Generate
 from keras_vit.runs import trained as trained_runs
 from keras_vit.runs.sampled import draw, draws_images
 from tests.commands.helpers import run as command
-from tests.generation import small
+from tests.dits import small
 from tests.marks import slow
 
 NAMES = ("cat", "dog", "7")

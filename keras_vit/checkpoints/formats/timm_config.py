@@ -5,8 +5,8 @@ import re
 
 from keras_vit.checkpoints.heads import problem_of
 from keras_vit.checkpoints.tables import IMAGENET, Missing, channels_of, grid
-from keras_vit.models.evaluation_rule import before_crop
 from keras_vit.models.options import flat, merged
+from keras_vit.preparing.evaluation_rule import before_crop
 
 GELUS = {"gelu": "exact", "gelu_tanh": "tanh", "quick_gelu": "quick", "quickgelu": "quick"}
 ACTIVATIONS = {"exact": "gelu", "tanh": "gelu_tanh", "quick": "quick_gelu"}

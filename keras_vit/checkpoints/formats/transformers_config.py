@@ -4,7 +4,7 @@ import re
 
 from keras_vit.checkpoints.heads import problem_of
 from keras_vit.checkpoints.tables import CLIP, HALF, IMAGENET, Otherwise, channels_of, published_heads
-from keras_vit.models.evaluation_rule import before_crop
+from keras_vit.preparing.evaluation_rule import before_crop
 
 GELUS = {"gelu": "exact", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "gelu_fast": "tanh", "quick_gelu": "quick"}
 INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers

@@ -7,7 +7,7 @@ from keras_vit.data.memory import Source
 from keras_vit.data.readers import box_arrays, dataset_labels, texts
 from keras_vit.data.readers.table import group_of
 from keras_vit.models.outputs import ignored
-from keras_vit.models.pixel_range import refuse_binary
+from keras_vit.preparing.pixel_range import refuse_binary
 from keras_vit.utils import checks
 from keras_vit.utils.depth_maps import depth_pixels
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from keras_vit.models.captioner import captioner, is_captioner
 from keras_vit.models.text_decoder import text_decoder
-from keras_vit.models.written import written
 from keras_vit.tasks.caption.word_loss import WordLoss
 from keras_vit.tasks.caption.word_tally import WordTally
+from keras_vit.tasks.caption.written import written
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.texts import Texts
 from keras_vit.utils.checked import number

@@ -4,8 +4,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from keras_vit.models.clip_preparation import frames_rule
 from keras_vit.models.outputs import unbounded
+from keras_vit.preparing.clip_preparation import frames_rule
 from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.of_clips import OfClips
 from keras_vit.utils import checks

@@ -7,7 +7,7 @@ from keras import ops
 from keras_vit.models.backbone import HEADS
 from keras_vit.models.metadata import stated_labels
 from keras_vit.models.outputs import differ, returns_probabilities
-from keras_vit.models.pixel_range import range_of
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import warn

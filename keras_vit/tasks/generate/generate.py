@@ -7,12 +7,12 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vit.generation.sampler import by_steps, drawn
+from keras_vit.generation.sampling import UNGUIDED, as_bytes
 from keras_vit.models import kinds
 from keras_vit.models.dit import ARGUMENTS, INPUTS, classes_of, dit, is_dit
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.outputs import distinct
-from keras_vit.models.sampler import by_steps, drawn
-from keras_vit.models.sampling import UNGUIDED, as_bytes
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.classify.classify import Classify

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_vit.models.inputs import IMAGES
 from keras_vit.models.metadata import stated_labels
-from keras_vit.models.pixel_range import range_of
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.tasks.generate.moments import Moments, frechet
 from keras_vit.utils import checks
 from keras_vit.utils.losses import end_of

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_vit.checkpoints.tables import grid
 from keras_vit.layers import Frames, Patches, Tubelets
-from keras_vit.models.pixel_range import range_of
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.tasks.pretrain import patch_pixels
 from keras_vit.tasks.pretrain.encoder import SHARE, SHARE_OF_TUBES, visible_patches
 from keras_vit.utils import checks, clips

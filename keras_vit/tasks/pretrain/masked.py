@@ -10,7 +10,7 @@ from keras_vit.checkpoints import from_checkpoint
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.formats.mae import read_decoder
 from keras_vit.layers.inputs.patch_dropout import rows
-from keras_vit.models.pixel_range import range_of
+from keras_vit.preparing.pixel_range import range_of
 from keras_vit.tasks.pretrain.decoder import PixelDecoder
 from keras_vit.tasks.pretrain.encoder import check_encoder
 from keras_vit.tasks.pretrain.layouts import layout_of

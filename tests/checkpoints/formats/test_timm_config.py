@@ -9,8 +9,8 @@ from keras_vit import vit
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.formats import timm_config
 from keras_vit.checkpoints.tables import Missing
-from keras_vit.models.evaluation_rule import DEFAULT, before_crop
 from keras_vit.models.options import flat
+from keras_vit.preparing.evaluation_rule import DEFAULT, before_crop
 from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend

@@ -7,7 +7,7 @@ from keras_vit import from_checkpoint
 from keras_vit.checkpoints.formats import huggingface, huggingface_clip, huggingface_dinov2
 from keras_vit.checkpoints.formats.transformers_config import write_processor
 from keras_vit.checkpoints.tables import CLIP, IMAGENET, Assumed, Missing
-from keras_vit.models.evaluation_rule import DEFAULT
+from keras_vit.preparing.evaluation_rule import DEFAULT
 from tests.checkpoints.helpers import GOLDEN, arrays_of, read_hub, unexpected, write
 
 pytestmark = pytest.mark.backend

@@ -10,7 +10,7 @@ import safetensors.numpy
 
 from keras_vit import from_checkpoint, load_weights, preprocess, video_vit
 from keras_vit.checkpoints.formats import video
-from keras_vit.models.clip_preparation import frames_rule
+from keras_vit.preparing.clip_preparation import frames_rule
 from keras_vit.utils.resampling import resize_matrix
 from tests.checkpoints.helpers import GOLDEN, benchmark, unexpected
 

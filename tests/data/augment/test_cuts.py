@@ -9,7 +9,7 @@ tf = pytest.importorskip("tensorflow")
 import keras_vit  # noqa: E402
 from keras_vit.config import Augment, Data  # noqa: E402
 from keras_vit.data.augment import crops, cuts  # noqa: E402
-from keras_vit.models.preprocessing import data_resize  # noqa: E402
+from keras_vit.preparing.preprocessing import data_resize  # noqa: E402
 
 SHAPE = (90, 120)  # of the image
 

@@ -10,6 +10,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Augment, Recipe, from_dict, override, to_dict
 from keras_vit.models import kinds
+from keras_vit.runs import output_files
 from keras_vit.tasks import Classify
 from keras_vit.tasks.classify.several import Several
 
@@ -92,7 +93,7 @@ def test_answers_begin_with_what_reaches_its_threshold():
     assert [name for name, _ in on.listed(output, 1)] == ["cat", "owl"]  # all that hold
     assert list(on.marked(on.answer(output))) == ["[cat]", "[owl]", "dog"]
     assert list(task().answer(output)) == ["dog", "cat", "owl"] and task().thresholds_by_name()["owl"] == 0.5
-    rows = kinds.KINDS["labels"].entries(on, output, "a.png", [("owl", 0.3), ("dog", 0.8)], None)
+    rows = output_files.KINDS["labels"].entries(on, output, "a.png", [("owl", 0.3), ("dog", 0.8)], None)
     assert rows == [
         {"image_id": "a.png", "name": "owl", "value": 0.3, "threshold": 0.2, "holds": True},
         {"image_id": "a.png", "name": "dog", "value": 0.8, "threshold": 0.9, "holds": False},

@@ -2,7 +2,7 @@ import keras
 import pytest
 
 import keras_vit
-from keras_vit.frozen.keypoints import COCO, mirrored
+from keras_vit.inference.keypoints import COCO, mirrored
 from tests.poses import small
 
 EYES = ("nose", "left_eye", "right_eye")

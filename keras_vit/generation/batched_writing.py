@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_vit.models.search import NEVER, Rules
-from keras_vit.models.writer import Writer
+from keras_vit.generation.search import NEVER, Rules
+from keras_vit.generation.writer import Writer
 from keras_vit.utils import reading
 from keras_vit.utils.feeding import replicas
 

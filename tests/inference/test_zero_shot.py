@@ -4,7 +4,7 @@ import pytest
 from scipy.special import expit, softmax
 
 import keras_vit
-from keras_vit.frozen.zero_shot import PROMPTS
+from keras_vit.inference.zero_shot import PROMPTS
 from tests.marks import slow_on_jax
 from tests.towers import LENGTH, WORDS, two_towers
 

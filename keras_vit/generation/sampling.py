@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
+from keras_vit.generation.sampler import METHODS, drawn
 from keras_vit.models.dit import classes_of, is_dit
 from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import distinct
-from keras_vit.models.sampler import METHODS, drawn
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 

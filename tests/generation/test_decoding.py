@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_vit.models.decoding import context_of, empty_cache, step
+from keras_vit.generation.decoding import context_of, empty_cache, step
 from tests.captions import WAYS, decoder, numbers
 from tests.marks import slow
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from keras_vit.models import written_outputs as written
+from keras_vit.runs import output_files as written
 
 BOX = {"category": "cell", "bbox": [2.0, 1.0, 4.0, 2.0], "score": 0.5}
 

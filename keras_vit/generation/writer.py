@@ -5,9 +5,9 @@ import functools
 import keras
 from keras import ops
 
+from keras_vit.generation.decoding import context_of, empty_cache, step
+from keras_vit.generation.search import beam_search, one_by_one, room
 from keras_vit.models.captioner import is_captioner, words_of
-from keras_vit.models.decoding import context_of, empty_cache, step
-from keras_vit.models.search import beam_search, one_by_one, room
 
 
 class Writer(keras.Model):

@@ -1,36 +1,15 @@
-"""Weights of models of clips: tubelets of a file, and image models that start one."""
+"""Models of clips that start from trained models of images."""
 
 import keras
 import numpy as np
 
-from keras_vit.checkpoints import adapt
 from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.inputs import POSITION, PROJECTION
 from keras_vit.models.backbone import check_plain, variables_of
 from keras_vit.models.video import ARGUMENTS, video_vit
 from keras_vit.utils import checks
 
-PROJECTION, POSITION = "encoder/projection/kernel", "encoder/position_embedding"
 KERNELS = ("central", "uniform")
-
-
-def projection(step, model, arguments, checkpoint, options):
-    """Returns the step of `inputs._projection` for tubelets: the kernel, flat, and for the model's channels."""
-    shape = tuple(step.form.read([np.broadcast_to(np.float32(0), checkpoint.shape(step.places[0]))], None)[0].shape)
-    *tubelet, channels, width = shape
-    wanted, own = model.get_layer("patches").input.shape[-1], [arguments["tubelet"], *arguments["patch_size"]]
-    if tubelet != own or width != arguments["width"]:
-        raise ValueError(
-            f"{str(checkpoint.path)!r} has tubelets of {' x '.join(map(str, tubelet))} for a width of {width}, and the "
-            f"model of {' x '.join(map(str, own))} for {arguments['width']}."
-        )
-    adapt.channels(np.broadcast_to(np.float32(0), (1, 1, channels, 1)), wanted)  # raises if they cannot be adapted
-
-    def read():
-        kernel = step.read()[0]
-        kernel = adapt.channels(kernel.reshape(-1, 1, channels, width), wanted)  # (time * height * width, 1, c, width)
-        return [kernel.reshape(-1, width)]
-
-    return step._replace(read=read)
 
 
 def inflated(
@@ -126,29 +105,3 @@ def _positions(table, clips, how):
 
 
 OF_PATH = {PROJECTION: _tubelets, POSITION: _positions}
-
-
-def started(weights, frames, metadata, arguments):
-    """Returns the model that a recipe of clips starts from: a trained one of clips, or of images, `inflated`.
-
-    Args:
-        weights: What `from_pretrained` takes.
-        frames: Frames of a clip.
-        metadata: Of the model.
-        arguments: Of `from_pretrained`, and of `inflated` where the weights are of images.
-    """
-    from keras_vit.checkpoints.pretrained import from_pretrained
-
-    given = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
-    own = {name: given.pop(name) for name in ("tubelet", "time_depth") if name in given}
-    model = from_pretrained(weights, metadata=metadata, **given)
-    if len(model.input_shape) == 4:
-        clips = inflated(model, frames=frames, metadata=metadata, **own)
-    else:
-        wrong = {name: value for name, value in own.items() if arguments_of(model, words=True)[name] != value}
-        if wrong:
-            raise ValueError(f"`weights` must be of such a model. Received: weights={str(weights)!r} and {wrong}")
-        clips = model if model.input_shape[1] == frames else None
-    if clips is None:
-        clips = from_pretrained(weights, frames=frames, metadata=metadata, **given)
-    return clips

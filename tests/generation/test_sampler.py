@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 import keras_vit
+from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.models.dit import INPUTS
-from keras_vit.models.sampler import by_steps, drawn
-from tests.generation import small
+from tests.dits import small
 from tests.marks import first_everywhere, once
 
 pytestmark = pytest.mark.backend

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from keras_vit import dit, sample, vit
-from keras_vit.models.sampler import drawn
-from tests.generation import SIZES, small
+from keras_vit.generation.sampler import drawn
+from tests.dits import SIZES, small
 from tests.harness import POLICIES
 
 pytestmark = pytest.mark.backend

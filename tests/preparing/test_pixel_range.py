@@ -6,7 +6,7 @@ import pytest
 
 import keras_vit
 from keras_vit import check_data, vit
-from keras_vit.models.pixel_range import checked, range_of, rescales_nothing
+from keras_vit.preparing.pixel_range import checked, range_of, rescales_nothing
 from keras_vit.utils import checks
 from tests.small import Around
 

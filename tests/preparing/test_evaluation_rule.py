@@ -1,6 +1,6 @@
 import pytest
 
-from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start, difference, keeping_aspect
+from keras_vit.preparing.evaluation_rule import DEFAULT, before_crop, checked, crop_start, difference, keeping_aspect
 from tests.checkpoints.helpers import unexpected
 
 pytestmark = pytest.mark.backend

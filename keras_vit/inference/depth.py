@@ -11,11 +11,11 @@ import numpy as np
 from keras import ops
 
 from keras_vit.models.backbone import check_plain
-from keras_vit.models.evaluation_rule import keeping_aspect
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.models.map_heads import head_of
-from keras_vit.models.preprocessing import evaluation_rule, listed, resized_to
+from keras_vit.preparing.evaluation_rule import keeping_aspect
+from keras_vit.preparing.preprocessing import evaluation_rule, listed, resized_to
 from keras_vit.utils import checks
 from keras_vit.utils.depth_maps import resized_map
 from keras_vit.utils.resampling import resize_grid

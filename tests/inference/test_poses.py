@@ -8,7 +8,7 @@ from PIL import Image
 
 import keras_vit
 from keras_vit import estimate_poses
-from keras_vit.frozen import poses
+from keras_vit.inference import poses
 from tests.checkpoints.helpers import benchmark
 from tests.poses import small
 

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from keras_vit import add_lora, estimate_depth, from_checkpoint, load_weights, preprocess, vit
-from keras_vit.models.own_aspect import SIZES, own_aspect
+from keras_vit.inference.depth import SIZES, own_aspect
 from keras_vit.utils.depth_maps import resized_map
 from tests import depths, poses
 from tests.checkpoints.formats.test_huggingface_depth import copied

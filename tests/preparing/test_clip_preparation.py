@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_vit import preprocess, video_vit
-from keras_vit.models.clip_preparation import frames_rule
+from keras_vit.preparing.clip_preparation import frames_rule
 from tests.checkpoints.helpers import unexpected
 from tests.clipfiles import animated, moving
 

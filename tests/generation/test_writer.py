@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_vit.models.search import Rules
-from keras_vit.models.writer import Writer, parts_of
+from keras_vit.generation.search import Rules
+from keras_vit.generation.writer import Writer, parts_of
 from tests.captions import WAYS, decoder, numbers, small
 from tests.checkpoints.helpers import unexpected
 from tests.marks import few, slow

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from keras_vit import generate_text
-from keras_vit.frozen import batched_writing
-from keras_vit.frozen.writing import planned
+from keras_vit.generation import batched_writing
+from keras_vit.generation.generate_text import planned
 from tests.captions import decoder, small
 from tests.marks import few
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit.models.written import written
+from keras_vit.tasks.caption.written import written
 from tests.captions import small
 
 pytestmark = pytest.mark.backend

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_vit.frozen.keypoints import mirrored
+from keras_vit.inference.keypoints import mirrored
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.utils import checks

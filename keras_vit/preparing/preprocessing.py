@@ -8,11 +8,11 @@ import numpy as np
 
 from keras_vit.layers.inputs.rescale import Rescale
 from keras_vit.models.backbone import input_shape_of
-from keras_vit.models.clip_preparation import prepared
-from keras_vit.models.evaluation_rule import DEFAULT, before_crop, checked, crop_start
 from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.models.metadata import metadata
-from keras_vit.models.pixel_range import range_of, warn_unscaled
+from keras_vit.preparing.clip_preparation import prepared
+from keras_vit.preparing.evaluation_rule import DEFAULT, before_crop, checked, crop_start
+from keras_vit.preparing.pixel_range import range_of, warn_unscaled
 from keras_vit.utils import checks
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
 from keras_vit.utils.resampling import resize_matrix

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_vit.frozen.batched_writing import Plan, batches
+from keras_vit.generation.batched_writing import Plan, batches
+from keras_vit.generation.search import Rules
+from keras_vit.generation.writer import parts_of
 from keras_vit.models.captioner import MARKS, words_of
-from keras_vit.models.preprocessing import listed, preprocess
-from keras_vit.models.search import Rules
-from keras_vit.models.writer import parts_of
+from keras_vit.preparing.preprocessing import listed, preprocess
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.families import FAMILIES
 from keras_vit.utils import checks, progress

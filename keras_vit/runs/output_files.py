@@ -1,9 +1,12 @@
-"""What `predict` writes of an output: rows of a table, and files. A row of `kinds.KINDS` names these functions."""
+"""What `predict` writes of each kind of output: rows of a table, and files. A kind is a row."""
+
+import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
 from keras_vit.utils.depth_maps import colored_map, depth_png
-from keras_vit.utils.images import opened, save_like
+from keras_vit.utils.images import image_size, opened, save_like
 
 
 def pairs(task, output, path, answer, source):
@@ -71,3 +74,46 @@ def boxes_file(task, output, size, path):
         numbers = " ".join(f"{number:.6f}" for number in (*box, entry["score"]))
         rows.append(f"{task.classes.index(entry['category'])} {numbers}\n")
     path.write_text("".join(rows))
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """What is written of a kind of output. The defaults are those of numbers by name.
+
+    Args:
+        keeps: Function from the bytes of an image file to the `source` of `save` and `entries`, such as its size; or
+            `None` if they need none.
+        save: Function `(task, output, source, path)` that writes what was made of an image, or `None`.
+        ending: Ending of the file that `save` writes.
+        beside: Dictionary from the endings of more files to functions like `save`.
+        pixels: Whether `Task.image` makes pixels of an output: of a `whole` task a few rows at a time.
+        entries: Function `(task, output, path, answer, source)` that returns an image's rows in a table of answers.
+        columns: Columns of these rows; those of a `bbox` are `x`, `y`, `width` and `height`.
+        by_name: Whether rows tell images apart by the names of their files, not by their paths.
+    """
+
+    keeps: Callable | None = None
+    save: Callable | None = None
+    ending: str = ".png"
+    beside: dict[str, Callable] = dataclasses.field(default_factory=dict)
+    pixels: bool = False
+    entries: Callable = pairs
+    columns: tuple[str, ...] = ("image_id", "name", "value")
+    by_name: bool = False
+
+
+USUAL = Written()
+KINDS = {  # by the names of `models.kinds.KINDS`; those that are not here are `USUAL`
+    "labels": Written(entries=labels, columns=("image_id", "name", "value", "threshold", "holds")),
+    "masks": Written(keeps=image_size, save=mask_file),
+    "boxes": Written(
+        keeps=image_size,
+        save=boxes_file,
+        ending=".txt",
+        entries=objects,
+        columns=("image_id", "category", "x", "y", "width", "height", "score"),
+        by_name=True,
+    ),
+    "depth": Written(keeps=image_size, save=depth_file, beside={".color.png": colors_file}),
+    "image": Written(keeps=bytes, save=image_file, pixels=True),
+}

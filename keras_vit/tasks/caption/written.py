@@ -5,9 +5,9 @@ import functools
 import keras
 import numpy as np
 
+from keras_vit.generation.search import Rules
+from keras_vit.generation.writer import Writer, parts_of
 from keras_vit.models.captioner import MARKS, words_of
-from keras_vit.models.search import Rules
-from keras_vit.models.writer import Writer, parts_of
 
 
 class Written:

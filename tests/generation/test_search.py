@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_vit.models.search import Rules, beam_search, drawn, one_by_one
+from keras_vit.generation.search import Rules, beam_search, drawn, one_by_one
 from tests.captions import numbers
 
 pytestmark = pytest.mark.backend
