@@ -55,7 +55,7 @@ def _kind(arguments):
     return next((kind for name, kind in OTHERS.items() if name in arguments), PLAIN)
 
 
-def build(arguments):
+def build(**arguments):
     """Builds a model with a stem of its own: a stem layer keeps the weights of the first model that it is built in."""
     stem = arguments["stem"]
     arguments = {**arguments, "stem": _new_stem(stem, arguments) if isinstance(stem, keras.Layer) else stem}
@@ -69,28 +69,24 @@ def build(arguments):
     return vit(None, **arguments)
 
 
-def model_arguments(description, checkpoint, grid, overrides):
+def model_arguments(description, overrides):
     """Returns all of `vit`'s arguments: what the checkpoint says, completed, with the caller's overrides.
 
     Args:
         description: Its `Description`.
-        checkpoint: An open `Checkpoint`.
-        grid: `(rows, columns)` of the source's patches, if the caller passed it.
         overrides: Arguments of `vit` that the caller passed.
 
     Raises:
         ValueError: If an argument is neither in the checkpoint nor passed.
     """
-    stated, origins = description.arguments, description.origins
+    stated, checkpoint = description.arguments, description.checkpoint
     arguments = merged(stated, overrides)
-    for name, why in origins.items():
-        if isinstance(why, tables.Missing) and name not in overrides:
-            raise ValueError(f"{why} Received: {str(checkpoint.path)!r}")
+    description.require(overrides)
     stem = None if stated.get("stem") is None else _new_stem(stated["stem"], arguments)
     arguments.update({} if "stem" in overrides else {"stem": stem})
     for name in {"mean", "std"} - set(overrides):
         arguments[name] = adapt.statistics(stated[name], arguments["channels"])
-    grid = grid or description.grid
+    grid = description.options.grid or description.grid
     row = next(matching(description.form, POSITION, {}), None)
     table = row and row.theirs[0]
     if stated.get("position", "learned") == "learned" and table in description.names:

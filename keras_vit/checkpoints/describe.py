@@ -5,6 +5,7 @@ import re
 from typing import NamedTuple
 
 from keras_vit.checkpoints.files import own
+from keras_vit.checkpoints.files.read import Checkpoint
 from keras_vit.checkpoints.formats import (
     google,
     huggingface,
@@ -25,7 +26,8 @@ from keras_vit.checkpoints.formats import (
     video,
     vilt,
 )
-from keras_vit.checkpoints.tables import Assumed, Format, grid, listing
+from keras_vit.checkpoints.request import Options
+from keras_vit.checkpoints.tables import Assumed, Format, Missing, grid, listing
 from keras_vit.layers import ConvStem, ResNetStem
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.options import flat, merged, nested
@@ -74,20 +76,36 @@ STEM = ("epsilon", "standardize")  # and these of a `ResNetStem`
 class Description(NamedTuple):
     """What a checkpoint says of its model.
 
-    `names` maps canonical names to places in the file. `arguments` are `vit`'s, `evaluation` says how the source
-    prepares images, and `origins` says where the arguments that no tensor shows are from.
+    `names` maps the names in the format's table to places in the file. `arguments` are those of the function that
+    builds the model. `evaluation` says how the source prepares images, or of texts whose tokens it takes. `origins`
+    says where the arguments that no tensor shows are from. `options` are the caller's, and `remarks` are sentences to
+    warn with.
     """
 
+    checkpoint: Checkpoint
     form: Format
     names: dict
     arguments: dict
     evaluation: dict
     origins: dict
+    options: Options = Options()
+    remarks: tuple = ()
+
+    @property
+    def source(self):
+        """What weights are read from, and how: the checkpoint, its format, its names and the options."""
+        return self.checkpoint, self.form, self.names, self.options
 
     @property
     def grid(self):
         """The source's patches as `(rows, columns)`, if its image size is known."""
         return grid(self.arguments) if "image_size" in self.arguments else None
+
+    def require(self, overrides):
+        """Raises ValueError for an argument that is neither in the checkpoint nor passed."""
+        missing = (why for name, why in self.origins.items() if isinstance(why, Missing) and name not in overrides)
+        if why := next(missing, None):
+            raise ValueError(f"{why} Received: {str(self.checkpoint.path)!r}")
 
 
 def recognize(checkpoint, name="auto", formats=FORMATS, what="be a Vision Transformer"):
@@ -101,7 +119,7 @@ def recognize(checkpoint, name="auto", formats=FORMATS, what="be a Vision Transf
             f"{str(checkpoint.path)!r} must {what} of {expected}. "
             f"Received: a file with {listing(checkpoint.shapes) or 'no tensors'}.{checkpoint.kind()}"
         )
-    return form, form.canonical(checkpoint.shapes)
+    return form, form.names(checkpoint.shapes)
 
 
 def describe(checkpoint, name="auto"):
@@ -117,7 +135,11 @@ def describe(checkpoint, name="auto"):
     Raises:
         ValueError: If it is not of the format, or its configuration is damaged.
     """
-    form, names = recognize(checkpoint, name)
+    return stated_by(checkpoint, *recognize(checkpoint, name))
+
+
+def stated_by(checkpoint, form, names):
+    """As `describe`, for a checkpoint of a known format; `names` are as of `Format.names`."""
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
     with one_error(checkpoint, form):
         arguments, evaluation, origins = form.architecture(shapes, checkpoint)
@@ -137,7 +159,7 @@ def describe(checkpoint, name="auto"):
             origins = origins | {"num_classes": Assumed(f"dropout before {place}; an activation has no tensors either")}
         if checkpoint.passed_over:
             origins = origins | {"text": f"passed over: {checkpoint.passed_over} tensors beside the image tower"}
-    return Description(form, names, arguments, evaluation, origins)
+    return Description(checkpoint, form, names, arguments, evaluation, origins, remarks=tuple(checkpoint.remarks))
 
 
 @contextlib.contextmanager

@@ -1,75 +1,52 @@
-"""Builds the DiT that a checkpoint describes, and loads its weights."""
+"""The family of DiTs: what a file and the caller say, brought together."""
 
 import re
 
 import numpy as np
 
-from keras_vit.checkpoints.describe import one_error, recognize
-from keras_vit.checkpoints.formats.dit import COPIES, FORMATS, IN_DIFFUSERS
-from keras_vit.checkpoints.match import Options, fill, matched
-from keras_vit.checkpoints.tables import Missing
-from keras_vit.models.dit import ARGUMENTS, dit
-from keras_vit.models.kinds import name_of, note
+from keras_vit.checkpoints.describe import Description, one_error
+from keras_vit.checkpoints.formats.dit import COPIES, IN_DIFFUSERS
+from keras_vit.models.dit import ARGUMENTS
+from keras_vit.models.kinds import name_of
+from keras_vit.models.kinds import note as note_kind
 from keras_vit.utils import checks
-from keras_vit.utils.keras_private import shapes_only
 from keras_vit.utils.resampling import sincos_2d
 
 SIZES = ("variant", "image_size", "channels", "out_channels", "patch_size", "width", "depth", "mlp_dim", "num_classes")
 
 
-def is_dit_file(checkpoint):
-    """Returns whether an open checkpoint is of a DiT."""
-    return any(form.detect(checkpoint.shapes) for form in FORMATS)
-
-
-def read_dit(checkpoint, source, given, overrides, metadata=None):
-    """Returns the model that an open checkpoint of a DiT describes, with its weights.
+def described(checkpoint, form, names, request):
+    """Returns the `Description` of a DiT and all arguments of `dit`; see `families.Family`.
 
     Its times are steps from 0 to 999. The published ones were trained on latents of an autoencoder, which is not in
     the file, to predict noise: their output is not a velocity.
-
-    Args:
-        checkpoint: An open `Checkpoint`.
-        source: What the caller named.
-        given: What the caller asks for besides. It must be empty.
-        overrides: Arguments of `dit` that the caller passed, other than sizes.
-        metadata: Dictionary to add to the model's metadata.
-
-    Raises:
-        ValueError: If the file is not of a DiT or does not match, for overrides of sizes, or if the number of heads is
-            neither in the file nor published for its width.
     """
-    overrides = checks.plain(overrides)
-    if given:
-        said = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        raise ValueError(f"A DiT is loaded whole, as it was saved. Received: {said} for {str(source)!r}")
+    overrides = request.overrides
+    asked = request.options.changed(patches="resize") | ({} if request.part is None else {"part": request.part})
+    if asked:
+        said = ", ".join(f"{name}={value!r}" for name, value in asked.items())
+        raise ValueError(f"A DiT is loaded whole, as it was saved. Received: {said} for {str(request.source)!r}")
     checks.options("overrides", overrides, ARGUMENTS)
     if fixed := [f"{name}={overrides[name]!r}" for name in SIZES if name in overrides]:
         raise ValueError(f"A DiT is loaded at its own size. Received: {', '.join(fixed)}")
-    form, names = recognize(checkpoint, "auto", FORMATS, "be a DiT")
     with one_error(checkpoint, form):
         stated, _, origins = form.architecture(checkpoint.shapes, checkpoint)
-    missing = [why for name, why in origins.items() if isinstance(why, Missing) and name not in overrides]
-    if missing:
-        raise ValueError(f"{missing[0]} Received: {str(checkpoint.path)!r}")
     arguments = {"variant": None, **stated, **overrides}
-    arguments["metadata"] = {"source": str(source), "format": form.name, "from": origins, **(metadata or {})}
     if form is IN_DIFFUSERS:
         arguments["own_conditions"] = _differ(checkpoint)
         checkpoint, names = _with_positions(checkpoint, names, arguments)
         if not arguments["own_conditions"]:
             names = {name: place for name, place in names.items() if not re.match(_others(), name)}
+    description = Description(checkpoint, form, names, arguments, {}, origins, remarks=tuple(checkpoint.remarks))
+    description.require(overrides)
+    about = {"source": str(request.source), "format": form.name, "from": origins, **(request.metadata or {})}
+    return description, arguments | {"metadata": about}
 
-    def match(model):
-        layers = {"num_heads": arguments["num_heads"], "num_classes": None, "stem": None, "pooling": None}
-        return matched(model, layers, checkpoint, form, names, Options())
 
-    steps = shapes_only(lambda: match(dit(**arguments)))  # a file that does not match costs no memory
-    model = dit(**arguments)
-    fill(model, checkpoint, steps)
+def note(model, description, arguments):
+    """Writes into a DiT's metadata that its output is what its authors trained it to predict."""
     if name_of(model) not in ("velocity", "prediction"):
-        note(model, "prediction")
-    return model
+        note_kind(model, "prediction")
 
 
 def _others():

@@ -11,14 +11,15 @@ OF_TEXTS = re.compile(r"(.*\.)?(visual_projection\.weight|vision_proj\.weight|he
 OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?(?!\.fc)|last_layer2?|last_norm2?)\.")
 
 
-def check_head(model, checkpoint, description, own, options):
+def check_head(model, description, own):
     """Raises ValueError if a classifier's head would be loaded into a model for something else, or the other way."""
     ours = any(variable.path.startswith("head/") for variable in model.weights)
     theirs = any(re.match(description.form.head_names, name) for name in description.names)
     differ = bool(own["num_classes"]) != bool(description.arguments["num_classes"])
-    if ours and theirs and differ and options.head == "require":
+    if ours and theirs and differ and description.options.head == "require":
         raise ValueError(
-            f"{str(checkpoint.path)!r} has a head for another task than the model's. Pass head='new' to load the rest."
+            f"{str(description.checkpoint.path)!r} has a head for another task than the model's. "
+            "Pass head='new' to load the rest."
         )
 
 
@@ -37,7 +38,7 @@ def of_other_heads(source, description, head, overrides):
     Raises:
         ValueError: If the caller requires it.
     """
-    form, names, stated, *_ = description
+    form, names, stated = description.form, description.names, description.arguments
     others = [name for name in names if re.match(form.head_names, name) and not OF_PRETRAINING.match(name)]
     wanted = head != "new" and overrides.get("num_classes") != 0
     no_classes = stated.get("pooling") == "none" or "maps" in stated
@@ -72,7 +73,7 @@ def kind_of(checkpoint, classes, options):
     Args:
         checkpoint: An open `Checkpoint`.
         classes: Number of the model's outputs; 0 without a classifier.
-        options: `match.Options`.
+        options: `request.Options`.
 
     Raises:
         ValueError: For a `problem_type` that transformers does not have.

@@ -23,20 +23,22 @@ def stem_kernel_path(arguments):
     return next((weight.path for weight in weights if len(weight.shape) == 4), None)
 
 
-def adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position):
-    """Replaces the steps of a plan that depend on the model's input; see `match.steps_for` for the arguments."""
+def adapt_steps(steps, model, arguments, description):
+    """Replaces the steps that depend on the model's input, a dictionary as of `match.steps_for`."""
+    checkpoint, form, _, options = description.source
+    source, class_position = options.grid or description.grid, description.arguments["tokens"].get("class_position")
     root = stem_kernel_path(arguments)
     if root in steps:
         shape = next(tuple(v.shape) for v in model.weights if v.path == root)
         steps[root] = _stem_kernel(steps[root], shape, checkpoint)
     steps[PROJECTION] = _projection(steps[PROJECTION], model, arguments, checkpoint, form, options)
     for path in [path for path in steps if path == POSITION or IN_BLOCKS.fullmatch(path)]:
-        method, source = options.resample or form.resample, options.grid or source_grid
+        method = options.resample or form.resample
         _position(path, steps, model, arguments, checkpoint, method, source, class_position)
     if TIME in steps:
         steps[TIME] = _time(steps[TIME], model, checkpoint)
     for path in [path for path in steps if path.endswith(DISTANCES)]:
-        method, source = options.resample or form.resample_distances, options.grid or source_grid
+        method = options.resample or form.resample_distances
         steps[path] = _distances(steps[path], model, arguments, checkpoint, method, source)
 
 

@@ -5,20 +5,21 @@ from typing import Any
 
 import keras
 
-from keras_vit.checkpoints import adapt, tables
+from keras_vit.checkpoints import images, tables
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.build import build, check_overrides, full_size, model_arguments
-from keras_vit.checkpoints.describe import NOTES, class_names, describe, own_notes, without_weights
-from keras_vit.checkpoints.dit import is_dit_file, read_dit
+from keras_vit.checkpoints.build import check_overrides
+from keras_vit.checkpoints.describe import LIBRARIES, NOTES, describe, without_weights
+from keras_vit.checkpoints.families import family_of
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
-from keras_vit.checkpoints.files.read import open_checkpoint
-from keras_vit.checkpoints.heads import check_head, encoder_alone, kind_of, note_kind, of_other_heads
-from keras_vit.checkpoints.match import Options, fill, steps_for
-from keras_vit.checkpoints.own_models import changed, holds, load_own, own_file, read_own
+from keras_vit.checkpoints.files.read import open_checkpoint, open_files
+from keras_vit.checkpoints.heads import check_head, kind_of, note_kind
+from keras_vit.checkpoints.match import fill, steps_for
+from keras_vit.checkpoints.own_models import holds, load_own, own_file, read_own
 from keras_vit.checkpoints.remarks import warn_of_assumptions, warn_of_differences, warn_of_preparation
-from keras_vit.checkpoints.text import check_part, read_text
+from keras_vit.checkpoints.request import Options, Request
+from keras_vit.checkpoints.text import check_part, numbers_of
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
 from keras_vit.models.backbone import check_plain, has_towers
@@ -80,32 +81,37 @@ def load_weights(
         UserWarning: If the model computes another function than the source, for example by another GELU; if the file
             has several models' weights, or tensors that are left out.
     """
-    options = Options(format, head, resample, patches, grid).checked()
+    options = Options(format, head, resample, patches, grid).checked(LIBRARIES)
     if has_towers(model) or is_captioner(model) or is_dit(model):
-        return load_own(model, source, changed(options, Options()), sha256)
+        return load_own(model, source, options.changed(), sha256)
     own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)
     check_pytorch(source)
     with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
-        description, remarks = describe(checkpoint, format), checkpoint.remarks
+        description = describe(checkpoint, format)._replace(options=options)
         _check_architecture(source, description, own)
-        check_head(model, checkpoint, description, own, options)
-        _adapt(description, own)
-        metadata = _metadata(source, checkpoint, description, own["num_classes"], options)
+        check_head(model, description, own)
+        images.adapt_to(description, own)
+        about = images.metadata_of(description, source, own["num_classes"])
         kind = kind_of(checkpoint, own["num_classes"], options)
-        fill(model, checkpoint, _match(model, checkpoint, description, options))
-    if isinstance(rescale := model.get_layer("rescale"), Rescale):
-        kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
-        of_words = {name: metadata.pop(name) for name in OF_WORDS if name in metadata}
-        rescale.metadata = kept | metadata
-        note_kind(model, kind)
-        if of_words:
-            model.get_layer("words").metadata = of_words
-    for remark in remarks:
+        fill(model, checkpoint, steps_for(model, description))
+    _note(model, about, kind)
+    for remark in description.remarks:
         warn(remark)
     warn_of_differences(source, description.arguments, own, description.origins)
     warn_of_preparation(source, description.origins)
     return model
+
+
+def _note(model, about, kind):
+    """Writes what is known of loaded weights into the metadata of a model."""
+    if isinstance(rescale := model.get_layer("rescale"), Rescale):
+        kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
+        of_words = {name: about.pop(name) for name in OF_WORDS if name in about}
+        rescale.metadata = kept | about
+        note_kind(model, kind)
+        if of_words:
+            model.get_layer("words").metadata = of_words
 
 
 def from_checkpoint(
@@ -165,68 +171,76 @@ def from_checkpoint(
     >>> from_checkpoint("vit_base_patch16_224.safetensors", image_size=(384, 512), num_classes=37).output_shape
     (None, 37)
     """
-    options = Options(format, head or "require", resample, patches, grid).checked()
+    options = Options(format, head or "require", resample, patches, grid).checked(LIBRARIES)
+    request = Request(source, part, head, options, overrides, metadata)
     if (own := own_file(source)) and holds(own, part):
-        given = changed(options, Options(patches="resize")) | {"text": text, "head": head, "metadata": metadata}
-        return read_own(own, part, given | overrides, sha256)
+        asked = options.changed(patches="resize") | {"text": text, "head": head, "metadata": metadata}
+        return read_own(own, part, asked | overrides, sha256)
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
         check_overrides(overrides)
     check_pytorch(source)
-    if part == "text":
-        return read_text(source, format, sha256, {**overrides, "metadata": metadata})[0]
-    given = {"format": format, "resample": resample, "patches": patches, "grid": grid, "sha256": sha256}
-    if part == "both":
-        return _joined(source, text, given | {"metadata": metadata}, overrides)
-    overrides = checks.plain(overrides)
-    with open_checkpoint(fetch(source, sha256=sha256)) as checkpoint:
+    with open_files(fetch(source, sha256=sha256)) as files:
         if part is None:
-            check_part("both" if checkpoint.writes else "image", text, {}, head=head)
-        if is_dit_file(checkpoint):
-            given = changed(options, Options(patches="resize")) | ({} if part is None else {"part": part})
-            return read_dit(checkpoint, source, given, overrides, metadata)
-        if part is None and checkpoint.writes:
-            return _joined(source, text, given | {"metadata": metadata}, overrides)
-        description = encoder_alone(describe(checkpoint, format), overrides, head)
-        stated = description.arguments
-        check_overrides(overrides, stated)
-        if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
-            overrides = {"pooling": "gap", **overrides}  # of a segmenter: a classifier needs one vector
-        remarks = checkpoint.remarks + of_other_heads(source, description, head, overrides)
-        arguments = model_arguments(description, checkpoint, options.grid, overrides)
-        if head is None and overrides.get("num_classes") not in (None, 0, stated["num_classes"]):
-            options = options._replace(head="new")
-        _adapt_to_overrides(description, arguments, overrides, options)
-        about = _metadata(source, checkpoint, description, arguments["num_classes"], options) | (metadata or {})
-        arguments["metadata"] = about | {"evaluation": description.evaluation | about["evaluation"]}
-        # A file that does not match costs no memory.
-        steps = shapes_only(lambda: _match(build(arguments), checkpoint, description, options))
-        model = build(arguments)
-        note_kind(model, kind_of(checkpoint, arguments["num_classes"], options))
-        fill(model, checkpoint, steps)
-    for remark in remarks:
+            check_part("both" if files.writes else "image", text, {}, head=head)
+        if part == "both" or (part is None and files.writes):
+            return _both(files, text, request)
+        return load(files, part or "image", request)[0]
+
+
+def load(files, part, request):
+    """Builds the model that a part of some files describes, and fills it: every family's way, in seven steps.
+
+    Args:
+        files: Open `Files`.
+        part: `"image"` or `"text"`.
+        request: What the caller asks for, a `Request`.
+
+    Returns:
+        The model, and the `Description` of the part.
+
+    Raises:
+        ValueError: As `from_checkpoint`.
+    """
+    request = request._replace(overrides=checks.plain(request.overrides))
+    checkpoint = files.part(part)
+    family, form, names = family_of(checkpoint, part, request.options.format)
+    description, arguments = family.describe(checkpoint, form, names, request)
+    # A file that does not match costs no memory.
+    steps = shapes_only(lambda: family.match(family.build(**arguments), description))
+    model = family.build(**arguments)
+    family.note(model, description, arguments)
+    fill(model, description.checkpoint, steps)
+    for remark in description.remarks:
         warn(remark)
-    warn_of_assumptions(source, {"resample": description.form.resample, **arguments}, description.origins)
-    warn_of_preparation(source, description.origins)
-    return model
+    warn_of_assumptions(request.source, {"resample": form.resample, **arguments}, description.origins)
+    warn_of_preparation(request.source, description.origins)
+    return model, description
 
 
-def _joined(source, text, given, overrides):
-    """Returns a file's image tower and its text tower or decoder in one model; arguments as in `from_checkpoint`."""
+def _both(files, text, request):
+    """Returns the image tower and the text tower or decoder of some files in one model."""
+    overrides = request.overrides
     dtype = {"dtype": overrides["dtype"]} if "dtype" in overrides else {}
-    other, numbers = read_text(source, given["format"], given["sha256"], dtype | (text or {}))
-    if set(MARKS) <= set(numbers):
-        whole = {"pooling": "none", "num_classes": 0, "final_norm": "before"}  # the decoder attends to all tokens
-        wrong = [f"{name}={overrides[name]!r}" for name, value in whole.items() if overrides.get(name, value) != value]
-        if wrong:
+    text = dtype | (text or {})
+    other, description = load(files, "text", request._replace(metadata=text.pop("metadata", None), overrides=text))
+    numbers = numbers_of(description)
+    if not set(MARKS) <= set(numbers):
+        if "scale" not in numbers:
             raise ValueError(
-                f"Of a model that writes, {', '.join(whole)} are fixed: for its image tower alone, pass part='image'. "
-                f"Received: {', '.join(wrong)}"
+                f"Both towers need the scale of their logits. Received: {str(request.source)!r}, without one"
             )
-        return captioner(from_checkpoint(source, part="image", **given, **(overrides | whole)), other, **numbers)
-    if "scale" not in numbers:
-        raise ValueError(f"Both towers need the scale of their logits. Received: {str(source)!r}, without one")
-    return two_towers(from_checkpoint(source, part="image", head="require", **given, **overrides), other, **numbers)
+        image, _ = load(files, "image", request._replace(head="require"))
+        return two_towers(image, other, **numbers)
+    whole = {"pooling": "none", "num_classes": 0, "final_norm": "before"}  # the decoder attends to all tokens
+    wrong = [f"{name}={overrides[name]!r}" for name, value in whole.items() if overrides.get(name, value) != value]
+    if wrong:
+        raise ValueError(
+            f"Of a model that writes, {', '.join(whole)} are fixed: for its image tower alone, pass part='image'. "
+            f"Received: {', '.join(wrong)}"
+        )
+    image, _ = load(files, "image", request._replace(overrides=overrides | whole, head=None))
+    return captioner(image, other, **numbers)
 
 
 def _check_architecture(source, description, own):
@@ -243,44 +257,3 @@ def _check_architecture(source, description, own):
     )
     if wrong := next((name for name in theirs if name in ours and theirs[name] != ours[name]), None):
         raise ValueError(f"{str(source)!r} has {wrong} {theirs[wrong]!r}, and the model {ours[wrong]!r}.")
-
-
-def _adapt(description, own):
-    """Brings what a source states to the channels and the image size of a model."""
-    stated = description.arguments
-    for name in ("mean", "std"):
-        stated[name] = adapt.statistics(stated[name], own["channels"])
-    if "image_size" in stated and checks.pair("image_size", stated["image_size"]) != own["image_size"]:
-        description.evaluation.pop("full_size", None)
-
-
-def _adapt_to_overrides(description, arguments, overrides, options):
-    """Brings what a source states to the model that the caller asks for: where arguments are from, and its image size.
-
-    `model_arguments` has brought mean and deviation to its channels.
-    """
-    origins, evaluation = description.origins, description.evaluation
-    origins |= dict.fromkeys(set(origins) & set(flat(overrides)), "given")
-    if options.resample or "image_size" not in overrides:  # only positions on another grid depend on the method
-        origins.pop("resample", None)
-    if "image_size" in overrides:
-        evaluation.pop("full_size", None)
-    else:
-        evaluation |= full_size(description.arguments, arguments)
-
-
-def _match(model, checkpoint, description, options):
-    """Returns the steps that fill a model; ValueError if a weight or a tensor is left over, or a shape differs."""
-    class_position = description.arguments["tokens"].get("class_position")
-    form, names = description.form, description.names
-    return steps_for(model, checkpoint, form, names, options, description.grid, class_position)
-
-
-def _metadata(source, checkpoint, description, num_classes, options):
-    """Returns the metadata of loaded weights: where they are from, how to prepare images, and who says so."""
-    form, _, _, evaluation, origins = description
-    about = {"source": str(source), "format": form.name, "evaluation": evaluation, "from": origins}
-    if options.head == "require":
-        keypoints = (description.arguments.get("maps") or {}).get("keypoints")
-        about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *OF_HEAD)
-    return about | own_notes(checkpoint, "name", "license", *OF_WORDS)

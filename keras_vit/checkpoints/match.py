@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.describe import LIBRARIES
 from keras_vit.checkpoints.inputs import (
     DISTANCES,
     IN_BLOCKS,
@@ -21,30 +20,9 @@ from keras_vit.checkpoints.inputs import (
 )
 from keras_vit.checkpoints.tables import GROUP_NORM, listing
 from keras_vit.models.backbone import BEFORE_HEAD, HEADS, variables_of
-from keras_vit.utils import checks
-from keras_vit.utils.resampling import METHODS
 
 # In `.keras` files, Google's, timm's and Hugging Face's.
 ATTENTION_POOL = r"pool/.*|MAPHead_0/.*|attn_pool\..*|head\.(probe|(attention|layernorm|mlp)\..*)"
-
-
-class Options(NamedTuple):
-    """How to match; see `keras_vit.load_weights`."""
-
-    format: str = "auto"
-    head: str = "require"
-    resample: str | None = None
-    patches: str = "require"
-    grid: tuple | None = None
-
-    def checked(self):
-        """Returns the options with `grid` as a pair; raises ValueError for an unknown one."""
-        checks.one_of("format", self.format, ("auto", *LIBRARIES))
-        checks.one_of("head", self.head, ("require", "new"))
-        checks.one_of("patches", self.patches, ("require", "resize", *METHODS))
-        if self.resample is not None:
-            checks.one_of("resample", self.resample, tuple(METHODS))
-        return self if self.grid is None else self._replace(grid=checks.pair("grid", self.grid))
 
 
 class Step(NamedTuple):
@@ -64,17 +42,12 @@ class Match(NamedTuple):
     form: object
 
 
-def steps_for(model, checkpoint, form, names, options, source_grid=None, class_position=None):
+def steps_for(model, description):
     """Matches every weight of a model with a checkpoint's tensors, by names and shapes. Reads no array.
 
     Args:
-        model: A model from `keras_vit.vit` or `keras_vit.vilt`.
-        checkpoint: An open `Checkpoint`.
-        form: Its `Format`.
-        names: Maps canonical names to places in the checkpoint.
-        options: `Options`.
-        source_grid: `(rows, columns)` of the source's patches, if known.
-        class_position: Whether the source's positions cover the prefix tokens, if known.
+        model: A model from `keras_vit.vit`, `keras_vit.vilt` or `keras_vit.video_vit`.
+        description: The `Description` of a checkpoint.
 
     Returns:
         A dictionary from the path of a step's first weight to the `Step`.
@@ -83,13 +56,20 @@ def steps_for(model, checkpoint, form, names, options, source_grid=None, class_p
         ValueError: If a weight or a tensor is left over, or a shape differs.
     """
     arguments = arguments_of(model, words=True)
-    steps = matched(model, arguments, checkpoint, form, names, options)
-    adapt_steps(steps, model, arguments, checkpoint, form, options, source_grid, class_position)
+    steps = matched(model, arguments, description)
+    adapt_steps(steps, model, arguments, description)
     return steps
 
 
-def matched(model, arguments, checkpoint, form, names, options):
+def alone(model, description):
+    """As `steps_for`, for a model whose weights fit as they are: no stem, no pooling, the number of heads as stated."""
+    arguments = {"num_heads": description.arguments["num_heads"], "num_classes": None, "stem": None, "pooling": None}
+    return matched(model, arguments, description)
+
+
+def matched(model, arguments, description):
     """As `steps_for`, for a model with these arguments, and before weights are fitted to its input."""
+    checkpoint, form, names, options = description.source
     variables = variables_of(model)
     placeholders, new_head = form.placeholders(arguments), options.head == "new"
     depend_on_input = (POSITION, PROJECTION, TIME, stem_kernel_path(arguments))

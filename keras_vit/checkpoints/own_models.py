@@ -43,11 +43,6 @@ def holds(path, part):
     return ({"image", "text"} <= names and TOWERS[2] not in names) or set(INPUTS) <= names
 
 
-def changed(options, defaults):
-    """Returns the options that are not the default, as a dictionary."""
-    return {name: value for name, value in options._asdict().items() if value != getattr(defaults, name)}
-
-
 def read_own(path, part, overrides, sha256=None):
     """Returns a part of a `.keras` file with a model of images and texts, or the DiT in one.
 

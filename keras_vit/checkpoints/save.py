@@ -13,12 +13,12 @@ import safetensors
 import safetensors.numpy
 
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, of_stem
+from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, Description, of_stem
 from keras_vit.checkpoints.files.own import OF_HEAD
 from keras_vit.checkpoints.files.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.heads import KIND
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
-from keras_vit.checkpoints.match import Options, heads_of, matching, steps_for
+from keras_vit.checkpoints.match import heads_of, matching, steps_for
 from keras_vit.checkpoints.tables import grid, listing, same
 from keras_vit.layers import MergingBlock, ResNetStem
 from keras_vit.models.backbone import HEADS, check_plain, variables_of
@@ -74,7 +74,7 @@ def save_checkpoint(
     if tuple(arguments["value_range"]) != checks.BYTES:
         low, high = arguments["value_range"]
         raise ValueError(f"Other libraries take pixels from 0 to 255. Received: a model of pixels from {low} to {high}")
-    form = next(form for form in FORMATS if form.library == format and form.suits(arguments))
+    form = next(form for form in FORMATS if form.library == format and form.express and form.suits(arguments))
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     arguments["evaluation"] = DEFAULT | {k: v for k, v in (metadata.get("evaluation") or {}).items() if v is not None}
     arguments["labels"] = fitting(metadata.get("labels"), arguments["num_classes"])
@@ -209,7 +209,7 @@ def _not_recorded(model, path, form, arguments, arrays):
         wrong = [name for name, array in arrays.items() if not np.array_equal(checkpoint.read(name), array, True)]
         if wrong:
             raise OSError(f"the file differs from the model in {listing(wrong)}")
-        names = form.canonical(checkpoint.shapes)
+        names = form.names(checkpoint.shapes)
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
         read, evaluation, _ = form.architecture(shapes, checkpoint)
         known = {k: v for k, v in read.items() if v is not None or k != "num_heads"}
@@ -220,7 +220,7 @@ def _not_recorded(model, path, form, arguments, arrays):
             kind = ", ".join(_written({k: ours[k] for k in other if k not in APPROXIMATE}))
             raise ValueError(f"The {form.name} format has no model with {kind}.")
         if arguments["position"] == model.get_layer("encoder").position:
-            steps_for(model, checkpoint, form, names, Options(), grid(arguments))
+            steps_for(model, Description(checkpoint, form, names, {**arguments, "tokens": {}}, evaluation, {}))
         lost = _written({k: ours[k] for k in other})
         if form.name == "google" and arguments[GIVES] != "classes":
             lost.append(f"metadata={{{GIVES!r}: {{'head': {arguments[GIVES]!r}}}}}")

@@ -48,21 +48,26 @@ class Row(NamedTuple):
     form: Form
 
 
+NEVER = r"(?!)"  # matches no name
+
+
 class Format(NamedTuple):
     """A format of checkpoints: its table and its rules.
 
     - `detect(names)`: whether a file's names are of this format.
-    - `canonical(shapes)`: maps the names in `rows` to the file's names, or to `(name, index)` or `(name, index, axis)`:
-      a block of a stacked tensor.
     - `architecture(shapes, checkpoint)`: `vit`'s arguments; how the source's evaluation prepares images; and a
       dictionary of the origins of the arguments that no tensor shows, some of them `Missing` or `Assumed`. Of a text
       tower or decoder: `text_tower`'s or `text_decoder`'s arguments; metadata that says whose tokens it takes, and the
       decoder's ids of start, end and padding; and the origins.
-    - `express(arguments, arrays)`: the arrays to write, and the JSON files to write next to them.
+    - `aliases`: pairs of a regular expression and its replacement, from a file's names to those in `rows`.
+    - `canonical(shapes)`: in place of `aliases`: maps the names in `rows` to the file's names, or to `(name, index)` or
+      `(name, index, axis)`: a block of a stacked tensor.
+    - `express(arguments, arrays)`: the arrays to write, and the JSON files to write next to them; `None` if
+      `save_checkpoint` does not write this format.
+    - `suits(arguments)`: whether its library writes a model with these arguments so, and not in its next format.
     - `placeholders(arguments)`: values of the placeholders in names, for a model with these arguments.
     - `ignored`: regular expression of names that a model need not use.
     - `head_names`: regular expression of names that belong to the head.
-    - `suits(arguments)`: whether its library writes a model with these arguments so, and not in its next format.
     - `resample`: how the format's own code resizes positions; `resample_patches`: how it resizes patch kernels;
       `resample_distances`: how it resizes relative positions, see `resampling.resize_distances`.
     """
@@ -70,16 +75,21 @@ class Format(NamedTuple):
     name: str
     rows: tuple
     detect: Callable
-    canonical: Callable
     architecture: Callable
-    express: Callable
-    placeholders: Callable
-    ignored: str
-    head_names: str
-    resample: str
-    resample_patches: str
-    resample_distances: str | None = None
+    aliases: tuple = ()
+    canonical: Callable | None = None
+    express: Callable | None = None
     suits: Callable = lambda arguments: True
+    placeholders: Callable = lambda arguments: {}
+    ignored: str = NEVER
+    head_names: str = NEVER
+    resample: str = "bicubic"
+    resample_patches: str = "bilinear"
+    resample_distances: str | None = None
+
+    def names(self, shapes):
+        """Returns a dictionary from the names in `rows` to places in a file with tensors of these shapes."""
+        return self.canonical(shapes) if self.canonical else renamed(shapes, self.aliases)
 
     @property
     def library(self):

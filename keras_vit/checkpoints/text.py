@@ -1,12 +1,10 @@
-"""Builds the text tower or decoder that a checkpoint describes, and loads its weights."""
+"""The families of text towers and decoders: what a file and the caller say, brought together."""
 
 import inspect
 
 import numpy as np
 
-from keras_vit.checkpoints.describe import one_error, recognize
-from keras_vit.checkpoints.files.fetch import fetch
-from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.checkpoints.describe import Description, one_error
 from keras_vit.checkpoints.formats import (
     google_text,
     huggingface_blip,
@@ -15,15 +13,11 @@ from keras_vit.checkpoints.formats import (
     huggingface_trocr,
     openai_text,
 )
-from keras_vit.checkpoints.formats.decoder_config import check_pair, otherwise, written_by
-from keras_vit.checkpoints.match import Options, fill, matched
-from keras_vit.checkpoints.remarks import warn_of_assumptions
-from keras_vit.checkpoints.tables import Missing
+from keras_vit.checkpoints.formats.decoder_config import otherwise, written_by
 from keras_vit.models.captioner import MARKS
 from keras_vit.models.text import text_tower
 from keras_vit.models.text_decoder import text_decoder
 from keras_vit.utils import checks
-from keras_vit.utils.keras_private import shapes_only
 from keras_vit.utils.warned import warn
 
 TOWERS = (huggingface_text.FORMAT, openai_text.FORMAT, google_text.FORMAT)
@@ -54,62 +48,46 @@ def check_part(part, text, overrides, **of_image):
         checks.options("overrides", overrides, KNOWN)
 
 
-def read_text(source, format, sha256, overrides):
-    """Builds the text tower or decoder that a checkpoint describes, and loads its weights.
+def described_tower(checkpoint, form, names, request):
+    """Returns the `Description` of a text tower and all arguments of `text_tower`; see `families.Family`."""
+    return _described(checkpoint, form, names, request, text_tower)
 
-    Args:
-        source: As in `from_checkpoint`.
-        format: As in `from_checkpoint`.
-        sha256: As in `from_checkpoint`.
-        overrides: Arguments of `text_tower` or `text_decoder` that the caller passed.
 
-    Returns:
-        A model as from `text_tower`, and the arguments of `two_towers` that the file has; or one as from
-        `text_decoder`, and the arguments of `captioner`.
+def described_decoder(checkpoint, form, names, request):
+    """Returns the `Description` of a decoder and all arguments of `text_decoder`; see `families.Family`."""
+    description, arguments = _described(checkpoint, form, names, request, text_decoder)
+    length, ways = written_by(checkpoint.config)
+    arguments["metadata"] |= {"length": length} if length and "length" not in (request.metadata or {}) else {}
+    said = (f"{str(checkpoint.path)!r}: {otherwise(ways)}",) if ways else ()
+    return description._replace(remarks=description.remarks + said), arguments
 
-    Raises:
-        ValueError: If the file has neither, or one that these do not build.
+
+def _described(checkpoint, form, names, request, build):
+    overrides = request.overrides
+    checks.options("overrides", overrides, ARGUMENTS[build])
+    shapes = {name: checkpoint.shape(place) for name, place in names.items()}
+    with one_error(checkpoint, form):
+        stated, tokens, origins = form.architecture(shapes, checkpoint)
+        if "tied" in stated:
+            stated["tied"] = _ties(stated["tied"], form, names, checkpoint)
+    if overrides.get("pooling", "end") != "end":
+        stated.pop("end", None)
+    arguments = {**stated, **overrides}
+    description = Description(checkpoint, form, names, arguments, tokens, origins, remarks=tuple(checkpoint.remarks))
+    description.require(overrides)
+    origins |= dict.fromkeys(set(origins) & set(overrides), "given")
+    about = {"source": str(request.source), "format": form.name, "from": origins, **tokens}
+    return description, arguments | {"metadata": about | (request.metadata or {})}
+
+
+def numbers_of(description):
+    """Returns what a text tower's or a decoder's file has for a model of both parts.
+
+    The arguments of `two_towers` besides the towers, or those of `captioner`: a dictionary.
     """
-    overrides = checks.plain(overrides)
-    with open_checkpoint(fetch(source, sha256=sha256), part="text") as checkpoint:
-        if checkpoint.writes:
-            check_pair(checkpoint.config)
-        form, names = recognize(checkpoint, format, DECODERS if checkpoint.writes else TOWERS, "have a text tower")
-        build = text_decoder if form in DECODERS else text_tower
-        checks.options("overrides", overrides, ARGUMENTS[build])
-        shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-        with one_error(checkpoint, form):
-            stated, tokens, origins = form.architecture(shapes, checkpoint)
-            if "tied" in stated:
-                stated["tied"] = _ties(stated["tied"], form, names, checkpoint)
-        ways = {}
-        if form in DECODERS:
-            length, ways = written_by(checkpoint.config)
-            tokens |= {"length": length} if length else {}
-        missing = [why for name, why in origins.items() if isinstance(why, Missing) and name not in overrides]
-        if missing:
-            raise ValueError(f"{missing[0]} Received: {str(checkpoint.path)!r}")
-        origins |= dict.fromkeys(set(origins) & set(overrides), "given")
-        if overrides.get("pooling", "end") != "end":
-            stated.pop("end", None)
-        about = {"source": str(source), "format": form.name, "from": origins, **tokens}
-        arguments = {**stated, **overrides, "metadata": about | (overrides.get("metadata") or {})}
-        layers = {"num_heads": arguments["num_heads"], "num_classes": None, "stem": None, "pooling": None}
-
-        def match(model):
-            return matched(model, layers, checkpoint, form, names, Options())
-
-        steps = shapes_only(lambda: match(build(**arguments)))  # a file that does not match costs no memory
-        model = build(**arguments)
-        fill(model, checkpoint, steps)
-        numbers = {name: _number(checkpoint, names[of]) for name, of in SIMILARITY.items() if of in names}
-        numbers |= {mark: tokens[mark] for mark in MARKS if mark in tokens}
-    for remark in checkpoint.remarks:
-        warn(remark)
-    if ways:
-        warn(f"{str(checkpoint.path)!r}: {otherwise(ways)}")
-    warn_of_assumptions(source, arguments, origins)
-    return model, numbers
+    checkpoint, names = description.checkpoint, description.names
+    numbers = {name: _number(checkpoint, names[of]) for name, of in SIMILARITY.items() if of in names}
+    return numbers | {mark: description.evaluation[mark] for mark in MARKS if mark in description.evaluation}
 
 
 def _ties(stated, form, names, checkpoint):

@@ -1,7 +1,6 @@
 """Models with an output at each place of the image: an encoder's tokens as maps, and weights of such models."""
 
 import math
-import re
 
 import keras
 
@@ -66,6 +65,7 @@ def finished(encoder, output, arguments, classes, what):
     Raises:
         ValueError: With `head="require"`, if the weights have another head.
     """
+    from keras_vit.checkpoints.dense_heads import load_head
     from keras_vit.checkpoints.pretrained import location
     from keras_vit.layers.functional import Model
 
@@ -73,7 +73,8 @@ def finished(encoder, output, arguments, classes, what):
     weights, wanted = arguments.get("weights"), arguments.get("head")
     if weights is None or wanted == "new":
         return model
-    loaded = _load_head(model, location(weights), classes)
+    place = location(weights)  # `None` of what is published by name: no model of these tasks
+    loaded = None if place is None else load_head(model, place, classes)
     if not loaded and wanted:
         raise ValueError(
             f"`weights` must be a {what} with this head and these classes. Received: {checks.shown(weights)}"
@@ -85,64 +86,11 @@ def finished(encoder, output, arguments, classes, what):
 
 def head_in(weights):
     """Returns what `models.map_heads.with_head` takes of the head in some weights, or `None` without such a head."""
-    from keras_vit.checkpoints.describe import describe
-    from keras_vit.checkpoints.files.fetch import fetch
-    from keras_vit.checkpoints.files.read import open_checkpoint
+    from keras_vit.checkpoints import dense_heads
     from keras_vit.checkpoints.pretrained import location
 
     place = None if weights is None else location(weights)
-    if place is None:
-        return None
-    with open_checkpoint(fetch(place)) as checkpoint:
-        return describe(checkpoint).arguments.get("maps")
-
-
-def _load_head(model, source, classes):
-    """Loads the head too if the weights are of such a model with the same one and the same classes.
-
-    Returns:
-        Whether it did, or `None` if the weights have no head for these classes.
-    """
-    from keras_vit.checkpoints.arguments import arguments_of
-    from keras_vit.checkpoints.describe import describe
-    from keras_vit.checkpoints.files.fetch import fetch
-    from keras_vit.checkpoints.files.read import open_checkpoint
-    from keras_vit.checkpoints.formats import huggingface_yolos
-    from keras_vit.checkpoints.match import matching
-
-    if source is None:  # published by name: no model of these tasks
-        return None
-    head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
-    with open_checkpoint(fetch(source)) as checkpoint:
-        form, names, encoder, *_ = describe(checkpoint)
-        known = names_of(checkpoint, len(classes))
-        unnamed = known == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
-        dense = encoder.get("pooling") == "none" or encoder.get("maps")
-        if not dense or not (unnamed or known == classes):
-            return None
-        theirs = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
-        theirs = {name for name in theirs if not re.fullmatch(form.ignored, name)}
-        if not theirs:
-            return None
-        placeholders = form.placeholders(arguments_of(model))
-        rows = {path: next(matching(form, path, placeholders), None) for path in head}
-        used, found = {name for row in rows.values() if row for name in row.theirs}, {}
-        if None not in rows.values() and theirs <= used <= set(names):
-            for path, row in rows.items():
-                [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
-        if {path: array.shape for path, array in found.items()} != {path: tuple(v.shape) for path, v in head.items()}:
-            return None if unnamed else False
-    for path, array in found.items():
-        head[path].assign(array)
-    return True
-
-
-def names_of(checkpoint, count):
-    """Returns the names of a checkpoint's classes, made different where two are the same, as COCO's `"N/A"`."""
-    from keras_vit.checkpoints.describe import class_names
-
-    names = class_names(checkpoint, count).get("labels", ())
-    return tuple(name if name not in names[:i] else f"{name} {i}" for i, name in enumerate(names))
+    return None if place is None else dense_heads.head_in(place)
 
 
 def dpt(encoder, units, width=None, start=None):

@@ -90,7 +90,8 @@ def read_hub(form, case, config=None, processor=None, drop=()):
     `config` is merged with the file's own, or replaces it if it is empty.
     """
     arrays = {name: a for name, a in arrays_of(case).items() if not name.startswith(tuple(drop) or "-")}
-    shapes = {name: arrays[place].shape for name, place in form.canonical(arrays).items()}
+    names = getattr(form, "FORMAT", form).names(arrays)
+    shapes = {name: arrays[place].shape for name, place in names.items()}
     own = json.loads((GOLDEN / case / "config.json").read_text())
     config = own if config is None else own | config if config else {}
     return form.architecture(

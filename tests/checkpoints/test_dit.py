@@ -98,12 +98,14 @@ def test_the_size_of_the_latents_is_that_of_the_positions(tmp_path):
     assert model.output_shape == (None, 16, 16, 8)
 
 
-@pytest.mark.parametrize("given", [{"head": "new"}, {"format": "timm"}, {"grid": (4, 4)}, {"part": "image"}])
+@pytest.mark.parametrize("given", [{"head": "new"}, {"grid": (4, 4)}, {"part": "image"}])
 def test_what_a_dit_does_not_take_is_refused(given):
     path = FOLDER / "dit_original" / "checkpoint.safetensors"
     name = next(iter(given))
     with pytest.raises(ValueError, match=f"A DiT is loaded whole, as it was saved. Received: {name}="):
         from_checkpoint(path, num_heads=3, **given)
+    with pytest.raises(ValueError, match="must be a DiT of timm. Received: "):
+        from_checkpoint(path, format="timm")
 
 
 def test_arguments_and_metadata_of_the_caller():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_vit import from_checkpoint, load_weights, vit
-from keras_vit.checkpoints import load
+from keras_vit.checkpoints import images
 from tests.checkpoints.helpers import (
     CASES,
     GOLDEN,
@@ -197,7 +197,7 @@ def test_other_models_are_named(tmp_path):
 
 def test_the_size_of_an_uneven_source_stays_with_a_rule_of_the_caller(monkeypatch):
     """timm's models with patches of 14 at 384 pixels ignore the last rows and columns."""
-    monkeypatch.setattr(load, "full_size", lambda *_: {"full_size": [26, 26]})
+    monkeypatch.setattr(images, "full_size", lambda *_: {"full_size": [26, 26]})
     model = from_checkpoint(file_of("timm_vit"), num_heads=3, metadata={"evaluation": {"resize": "crop"}})
     assert (
         model.get_layer("rescale").metadata["evaluation"] | {"resize": "crop", "full_size": [26, 26]}

@@ -14,7 +14,7 @@ def test_tour_then_each_command_on_the_run(tmp_path, capsys, eagerly):
     run("tour", "digits", *SMALL, "--workdir", str(workdir))
     out = capsys.readouterr().out
     for name in ("model.keras", "saved_model", "model.tflite"):
-        assert re.search(rf"{name} +\d+\.\d\d%", out)
+        assert re.search(rf"{name}\s+(accuracy +)?\d+\.\d\d%", out)
     assert {"attention.png", "curves.png"} <= {path.name for path in workdir.iterdir()}
 
     run("fit", "digits", *SMALL, "--workdir", str(workdir))

@@ -78,8 +78,68 @@ class Checkpoint(NamedTuple):
         return np.take(self.read(name), block[0], *block[1:] or [0]) if block else self.read(name)
 
 
+class Files(NamedTuple):
+    """Open files of weights, whole; `part` returns the `Checkpoint` of a part."""
+
+    path: pathlib.Path
+    suffix: str
+    folder: pathlib.Path | None  # of the configurations; `None` where the file says all itself
+    shapes: dict
+    read: Callable
+    notes: dict
+    remarks: tuple
+
+    @property
+    def writes(self):
+        """Whether there is a decoder that writes about images."""
+        return writes(self.shapes)
+
+    def settings(self, name):
+        """Returns the content of a configuration by its file's name; `{}` if there is none."""
+        return {} if self.folder is None else _json(self.folder / name)
+
+    def part(self, part="image"):
+        """Returns the `Checkpoint` of a part: `"image"` for a Vision Transformer, or `"text"` for the texts'.
+
+        Raises:
+            ValueError: If there is none, or its configuration is damaged.
+        """
+        if part == "text" and self.suffix == ".keras":
+            raise ValueError(
+                "The text tower of a Keras file is a layer: keras.models.load_model(path).get_layer('text'). "
+                f"Received: {str(self.path)!r}"
+            )
+        config, processor, nested = map(self.settings, CONFIGS)
+        processor = nested if "image_processor" in nested else processor  # as transformers prefers
+        with _one_error(self.path):
+            if part == "text":
+                (names, found), prefix, others = unwrap_text(self.shapes), "", 0
+            else:
+                names, prefix, others, found = unwrap(self.shapes)
+        found += [] if self.writes or part == "text" else other_decoder(config)
+        if part == "text" and self.folder is not None:
+            config = config | self.settings(OPEN_CLIP) | {GENERATION: self.settings(GENERATION)}
+        elif config.get("model_type") == PAIR and isinstance(config.get("encoder"), dict):
+            config = config["encoder"]
+        elif prefix and not config and self.folder is not None:
+            stated = self.settings(OPEN_CLIP)
+            with _one_error(self.folder / OPEN_CLIP):
+                config = of_open_clip(stated)
+        shapes = {name: self.shapes[place] for name, place in names.items()}
+        remarks = tuple(f"{str(self.path)!r}: {remark}" for remark in (*self.remarks, *found))
+        read = lambda name: self.read(names[name])  # noqa: E731
+        return Checkpoint(self.path, shapes, read, config, processor, self.notes, others, remarks, self.writes)
+
+
 @contextlib.contextmanager
 def open_checkpoint(path, part="image"):
+    """Opens a part of a checkpoint for reading; as `open_files` and `Files.part`."""
+    with open_files(path) as files:
+        yield files.part(part)
+
+
+@contextlib.contextmanager
+def open_files(path):
     """Opens a checkpoint for reading.
 
     Only names and shapes are read at first. Nothing is unpickled, and sizes are checked against the file's own.
@@ -87,10 +147,9 @@ def open_checkpoint(path, part="image"):
     Args:
         path: A `.safetensors`, `.npz`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt` or `.pth.tar` file; a directory
             with one, or with shards and `model.safetensors.index.json`; or the directory of a run.
-        part: `"image"` for its Vision Transformer, or `"text"` for its text tower or decoder.
 
     Yields:
-        A `Checkpoint`.
+        `Files`.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -98,12 +157,6 @@ def open_checkpoint(path, part="image"):
     """
     path = pathlib.Path(path)
     files = _files(path)
-    folder = path if path.is_dir() else path.parent
-    if part == "text" and files[0].suffix == ".keras":
-        raise ValueError(
-            "The text tower of a Keras file is a layer: keras.models.load_model(path).get_layer('text'). "
-            f"Received: {str(path)!r}"
-        )
     with contextlib.ExitStack() as stack:
         shapes, readers, notes, remarks = {}, {}, {}, []
         for file in files:
@@ -126,30 +179,9 @@ def open_checkpoint(path, part="image"):
                     raise ValueError(f"{name} has the shape {array.shape}, and its header says {shapes[name]}")
                 return array
 
-        alone = files[0].suffix in (".npz", ".keras")
-        config, processor, nested = ({} if alone else _json(folder / name) for name in CONFIGS)
-        processor = nested if "image_processor" in nested else processor  # as transformers prefers
-        prefix, others = "", 0
-        with _one_error(path):
-            if part == "text":
-                names, found = unwrap_text(shapes)
-            else:
-                names, prefix, others, found = unwrap(shapes)
-        written = writes(shapes)
-        found += [] if written or part == "text" else other_decoder(config)
-        if part == "text" and not alone:
-            config = config | _json(folder / OPEN_CLIP) | {GENERATION: _json(folder / GENERATION)}
-        elif config.get("model_type") == PAIR and isinstance(config.get("encoder"), dict):
-            config = config["encoder"]
-        elif prefix and not config and not alone:
-            stated = _json(folder / OPEN_CLIP)
-            with _one_error(folder / OPEN_CLIP):
-                config = of_open_clip(stated)
-        inner = {name: shapes[place] for name, place in names.items()}
-        remarks = tuple(f"{str(path)!r}: {remark}" for remark in (*remarks, *found))
-        yield Checkpoint(
-            path, inner, lambda name: read(names[name]), config, processor, notes, others, remarks, written
-        )
+        folder = path if path.is_dir() else path.parent
+        suffix = files[0].suffix
+        yield Files(path, suffix, None if suffix in (".npz", ".keras") else folder, shapes, read, notes, tuple(remarks))
 
 
 def _files(path):

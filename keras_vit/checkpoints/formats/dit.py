@@ -135,15 +135,8 @@ FORMAT = Format(
     name="dit",
     rows=ROWS,
     detect=lambda names: PATCHES[0] in names and TABLE in names,
-    canonical=lambda shapes: {name: name for name in shapes},
     architecture=architecture,
-    express=None,
-    placeholders=lambda arguments: {},
-    ignored=r"$^",
-    head_names=r"$^",
     resample="bilinear",
-    resample_patches="bilinear",
-    suits=lambda arguments: False,
 )
 IN_DIFFUSERS = FORMAT._replace(
     name="diffusers-dit",

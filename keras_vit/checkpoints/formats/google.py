@@ -155,9 +155,6 @@ FORMAT = Format(
     canonical=canonical,
     architecture=architecture,
     express=express,
-    placeholders=lambda arguments: {},
-    ignored=r"(?!)",
     head_names=r"head/.*|pre_logits/.*",
     resample="zoom",
-    resample_patches="bilinear",
 )

@@ -20,7 +20,6 @@ from keras_vit.checkpoints.tables import (
     grid,
     joined,
     need,
-    renamed,
     torch_dense,
     torch_norm,
 )
@@ -86,10 +85,6 @@ def detect(names):
     return patches and not any(name.endswith(others) for name in names)
 
 
-def canonical(shapes):
-    return renamed(shapes, ALIASES)
-
-
 def architecture(shapes, checkpoint, kind=None):
     width, channels, *patch_size = need(shapes, "embeddings.patch_embeddings.projection.weight", 4)
     block = BLOCK.format(i=0)
@@ -149,12 +144,10 @@ FORMAT = Format(
     name="huggingface",
     rows=ROWS,
     detect=detect,
-    canonical=canonical,
+    aliases=ALIASES,
     architecture=architecture,
     express=express,
     placeholders=lambda arguments: {"head": "cls_classifier" if arguments["tokens"]["distilled"] else "classifier"},
     ignored=rf"embeddings\.mask_token|pooler\..*|decoder\..*|{TEXT}",
     head_names=rf"((cls_|distillation_)?classifier|{PROJECTION})\..*",
-    resample="bicubic",
-    resample_patches="bilinear",
 )

@@ -5,7 +5,7 @@ import re
 
 from keras_vit.checkpoints.formats import transformers_config
 from keras_vit.checkpoints.formats.huggingface_clip import TABLE, TEXT, left_out
-from keras_vit.checkpoints.tables import CONV, LINEAR, SAME, Assumed, Format, Row, blocks, joined, need, renamed
+from keras_vit.checkpoints.tables import CONV, LINEAR, SAME, Assumed, Format, Row, blocks, joined, need
 from keras_vit.models.options import merged
 
 BLOCK = "encoder.layers.{i}"
@@ -41,10 +41,6 @@ DEFAULTS = {"aimv2": COMMON | {"num_attention_heads": 8}, "aimv2_vision_model": 
 
 def detect(names):
     return any(name.endswith("embeddings.rms_norm.weight") for name in names)
-
-
-def canonical(shapes):
-    return renamed(shapes, ((r"^vision_model\.", ""),))
 
 
 def architecture(shapes, checkpoint):
@@ -99,13 +95,8 @@ FORMAT = Format(
     name="huggingface-aimv2",
     rows=ROWS,
     detect=detect,
-    canonical=canonical,
+    aliases=((r"^vision_model\.", ""),),
     architecture=architecture,
-    express=None,
-    placeholders=lambda arguments: {},
     ignored=rf"{TEXT}|embeddings\.position_ids",
     head_names=r"head\..*|visual_projection\..*",
-    resample="bicubic",
-    resample_patches="bilinear",
-    suits=lambda arguments: False,
 )

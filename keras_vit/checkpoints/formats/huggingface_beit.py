@@ -80,15 +80,11 @@ FORMAT = Format(
     detect=detect,
     canonical=canonical,
     architecture=architecture,
-    express=None,
     placeholders=lambda arguments: {
         "head": "classifier",
         "norm": "pooler.layernorm" if arguments["final_norm"] == "after" else "layernorm",
     },
     ignored=r"embeddings\.mask_token|lm_head\..*|.*\.relative_position_index",
     head_names=r"classifier\..*",
-    resample="bicubic",
-    resample_patches="bilinear",
     resample_distances="bilinear",
-    suits=lambda arguments: False,
 )

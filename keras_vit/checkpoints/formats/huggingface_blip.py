@@ -143,16 +143,11 @@ FORMAT = Format(
     name="huggingface-blip",
     rows=IMAGE,
     detect=lambda names: huggingface_clip.detect(names) and any(".self_attn.qkv." in name for name in names),
-    canonical=lambda shapes: renamed(shapes, ((r"^vision_model\.", ""),)),
+    aliases=((r"^vision_model\.", ""),),
     architecture=architecture,
-    express=None,
-    placeholders=lambda arguments: {},
     ignored=r"(text_(model|encoder|decoder|projection|proj)|visual_projection|itm_head)\..*|logit_scale"
     r"|(.*\.)?position_ids",
     head_names=rf"{PROJECTION}\..*",
-    resample="bicubic",
-    resample_patches="bilinear",
-    suits=lambda arguments: False,
 )
 OF_TEXT = OF_TOWERS._replace(
     name="huggingface-blip",

@@ -156,10 +156,7 @@ FORMAT = Format(
     canonical=canonical,
     architecture=architecture,
     express=express,
-    placeholders=lambda arguments: {},
     ignored=rf"{TEXT}|embeddings\.position_ids",
     head_names=r"classifier\..*|visual_projection\..*",
-    resample="bicubic",
-    resample_patches="bilinear",
     suits=lambda arguments: arguments["tokens"]["pre_norm"] or arguments["pooling"] == "map",
 )

@@ -208,12 +208,9 @@ def _format(name, encoder, detect, aliases, architecture, **options):
         detect=lambda names: has_neck(names) and detect(names),
         canonical=canonical_by(aliases),
         architecture=architecture,
-        express=None,
         placeholders=encoder.FORMAT.placeholders,
         ignored=UNUSED,
         head_names=r"(neck|head|auxiliary_head)\..*",
-        resample_patches="bilinear",
-        suits=lambda arguments: False,
         **options,
     )
 
@@ -224,7 +221,6 @@ DEPTH_ANYTHING = _format(
     huggingface_dinov2.detect,
     huggingface_dinov2.ALIASES,
     depth_anything,
-    resample="bicubic",
 )
 DPT = _format(
     "huggingface-dpt",

@@ -25,7 +25,6 @@ from keras_vit.checkpoints.tables import (
     classes_of,
     joined,
     need,
-    renamed,
     torch_dense,
     torch_norm,
 )
@@ -71,10 +70,6 @@ def detect(names):
 
 def detect_registers(names):
     return detect(names) and any(name.endswith("embeddings.register_tokens") for name in names)
-
-
-def canonical(shapes):
-    return renamed(shapes, ALIASES)
 
 
 def architecture(shapes, checkpoint, kind="DINOv2"):
@@ -151,14 +146,12 @@ FORMAT = Format(
     name="huggingface-dinov2",
     rows=ROWS,
     detect=lambda names: detect(names) and not detect_registers(names),
-    canonical=canonical,
+    aliases=ALIASES,
     architecture=architecture,
     express=express,
     placeholders=lambda arguments: MLP_NAMES[bool(arguments["block"]["swiglu"])],
     ignored=rf"embeddings\.mask_token|neck\..*|head\..*|{TEXT}",  # Depth Anything's
     head_names=rf"(classifier|{PROJECTION})\..*",
-    resample="bicubic",
-    resample_patches="bilinear",
     suits=lambda arguments: arguments["block"]["layer_scale"] is not None,
 )
 WITH_REGISTERS = FORMAT._replace(

@@ -17,7 +17,6 @@ from keras_vit.checkpoints.tables import (
     blocks,
     joined,
     need,
-    renamed,
     torch_dense,
     torch_norm,
 )
@@ -62,10 +61,6 @@ def detect(names):
 
 def detect_gated(names):
     return detect(names) and any(name.endswith(".mlp.gate_proj.weight") for name in names)
-
-
-def canonical(shapes):
-    return renamed(shapes, ALIASES)
 
 
 def architecture(shapes, checkpoint):
@@ -130,14 +125,10 @@ FORMAT = Format(
     name="huggingface-dinov3",
     rows=ROWS + PLAIN_ROWS,
     detect=lambda names: detect(names) and not detect_gated(names),
-    canonical=canonical,
+    aliases=ALIASES,
     architecture=architecture,
     express=express,
-    placeholders=lambda arguments: {},
     ignored=r"embeddings\.mask_token",
-    head_names=r"(?!)",
-    resample="bicubic",  # there are no positions to resample
-    resample_patches="bilinear",
     suits=lambda arguments: arguments["rotary"] == "dinov3" and not arguments["block"]["swiglu"],
 )
 WITH_GATES = FORMAT._replace(

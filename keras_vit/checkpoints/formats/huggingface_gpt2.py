@@ -13,7 +13,6 @@ from keras_vit.checkpoints.tables import (
     dense,
     need,
     parted,
-    renamed,
     torch_dense,
     torch_norm,
 )
@@ -88,7 +87,7 @@ FORMAT = OF_TOWERS._replace(
     name="huggingface-gpt2",
     rows=ROWS,
     detect=lambda names: "decoder.transformer.wte.weight" in names,
-    canonical=lambda shapes: renamed(shapes, ALIASES),
+    aliases=ALIASES,
     architecture=architecture,
     ignored=r"encoder\..*|h\.\d+\.(attn|crossattention)\.(masked_)?bias",
     head_names=r"lm_head\.weight",  # the table of words, where it is tied

@@ -38,5 +38,5 @@ FORMAT = huggingface_clip.FORMAT._replace(
     detect=detect,
     architecture=architecture,
     resample="bilinear-antialias",
-    suits=lambda arguments: False,
+    express=None,
 )

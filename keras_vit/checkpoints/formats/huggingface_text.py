@@ -12,7 +12,6 @@ from keras_vit.checkpoints.tables import (
     Row,
     blocks,
     need,
-    renamed,
     torch_dense,
     torch_norm,
 )
@@ -97,12 +96,7 @@ FORMAT = Format(
     name="huggingface-text",
     rows=ROWS,
     detect=lambda names: any(name.endswith(WORDS) for name in names),
-    canonical=lambda shapes: renamed(shapes, ALIASES),
+    aliases=ALIASES,
     architecture=architecture,
-    express=None,
-    placeholders=lambda arguments: {},
     ignored=r"vision_model\..*|visual_projection\..*|logit_(scale|bias)|(.*\.)?position_ids",
-    head_names=r"(?!)",
-    resample=None,
-    resample_patches=None,
 )

@@ -7,7 +7,7 @@ import numpy as np
 from keras_vit.checkpoints.formats.decoder_config import activation, marks_of, read_decoder
 from keras_vit.checkpoints.formats.huggingface_text import FORMAT as OF_TOWERS
 from keras_vit.checkpoints.formats.transformers_config import CONFIG
-from keras_vit.checkpoints.tables import LINEAR, SAME, Row, blocks, each, need, renamed, torch_dense, torch_norm
+from keras_vit.checkpoints.tables import LINEAR, SAME, Row, blocks, each, need, torch_dense, torch_norm
 
 BLOCK = "layers.{i}"
 SHIFT = 2  # rows of the table of positions that no word uses
@@ -77,7 +77,7 @@ FORMAT = OF_TOWERS._replace(
     name="huggingface-trocr",
     rows=ROWS,
     detect=lambda names: "decoder.model.decoder.embed_tokens.weight" in names,
-    canonical=lambda shapes: renamed(shapes, ALIASES),
+    aliases=ALIASES,
     architecture=architecture,
     ignored=r"encoder\..*|embed_positions\._float_tensor",
     head_names=r"output_projection\.weight",

@@ -2,7 +2,7 @@
 
 from keras_vit.checkpoints.formats import huggingface
 from keras_vit.checkpoints.formats.huggingface_depth import batch_norm, conv
-from keras_vit.checkpoints.tables import CONV, Form, Format, Missing, Row, need, renamed
+from keras_vit.checkpoints.tables import CONV, Form, Format, Missing, Row, need
 from keras_vit.layers import ShiftImage
 
 PADDING = 2  # pixels, of the convolution that projects patches
@@ -77,13 +77,9 @@ FORMAT = Format(
     name="huggingface-vitpose",
     rows=ROWS,
     detect=detect,
-    canonical=lambda shapes: renamed(shapes, huggingface.ALIASES),
+    aliases=huggingface.ALIASES,
     architecture=architecture,
-    express=None,
     placeholders=huggingface.FORMAT.placeholders,
     ignored=r".*\.num_batches_tracked",
     head_names=r"head\..*",
-    resample="bicubic",
-    resample_patches="bilinear",
-    suits=lambda arguments: False,
 )

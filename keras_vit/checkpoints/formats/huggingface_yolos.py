@@ -63,11 +63,7 @@ FORMAT = Format(
     detect=detect,
     canonical=canonical,
     architecture=architecture,
-    express=None,
     placeholders=lambda arguments: {"head": "classifier"},
     ignored=r"pooler\..*",
     head_names=HEAD,
-    resample="bicubic",
-    resample_patches="bilinear",
-    suits=lambda arguments: False,
 )

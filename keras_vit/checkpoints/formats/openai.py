@@ -2,7 +2,7 @@
 
 from keras_vit.checkpoints.formats import timm
 from keras_vit.checkpoints.formats.huggingface_clip import TABLE, TOKEN
-from keras_vit.checkpoints.tables import Form, Row, need, renamed
+from keras_vit.checkpoints.tables import NEVER, Form, Row, need
 
 BLOCK = r"^transformer\.resblocks\.(\d+)\."
 ALIASES = (  # to timm's names
@@ -28,10 +28,6 @@ def detect(names):
     return {"class_embedding", "conv1.weight", "ln_pre.weight"} <= set(names)
 
 
-def canonical(shapes):
-    return renamed(shapes, ALIASES)
-
-
 def architecture(shapes, checkpoint):
     if not {"norm.weight", "head.proj"} <= set(shapes):
         raise ValueError(
@@ -48,11 +44,11 @@ FORMAT = timm.FORMAT._replace(
     name="openai",
     rows=(*OWN, *(row for row in timm.ROWS if row.ours not in {row.ours for row in OWN})),
     detect=detect,
-    canonical=canonical,
-    architecture=architecture,
+    aliases=ALIASES,
+    canonical=None,
     express=None,
-    ignored=r"(?!)",
+    ignored=NEVER,
+    architecture=architecture,
     head_names=r"head\..*",
     resample="bicubic-antialias",
-    suits=lambda arguments: False,
 )

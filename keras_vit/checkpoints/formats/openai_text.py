@@ -5,7 +5,7 @@ import re
 from keras_vit.checkpoints.formats import openai, timm
 from keras_vit.checkpoints.formats.huggingface_text import FORMAT as OF_HUGGINGFACE
 from keras_vit.checkpoints.formats.huggingface_text import VOCABULARY, published_heads
-from keras_vit.checkpoints.tables import SAME, Assumed, Missing, Row, blocks, need, renamed, torch_dense, torch_norm
+from keras_vit.checkpoints.tables import SAME, Assumed, Missing, Row, blocks, need, torch_dense, torch_norm
 
 WORDS, POSITIONS = "token_embedding.weight", "positional_embedding"
 ALIASES = ((r"^text\.", ""), *openai.ALIASES)
@@ -88,7 +88,7 @@ FORMAT = OF_HUGGINGFACE._replace(
     name="openai-text",
     rows=ROWS,
     detect=lambda names: not {WORDS, f"text.{WORDS}"}.isdisjoint(names),
-    canonical=lambda shapes: renamed(shapes, ALIASES),
+    aliases=ALIASES,
     architecture=architecture,
     ignored=r"visual\..*|logit_(scale|bias)|attn_mask|input_resolution|context_length|vocab_size",
 )

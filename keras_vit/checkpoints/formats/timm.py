@@ -185,6 +185,6 @@ OF_DINO = FORMAT._replace(
     detect=detect_dino,
     architecture=of_dino,
     resample="bicubic-offset",
-    suits=lambda arguments: False,
+    express=None,
 )
-OF_MOCO = FORMAT._replace(name="timm-moco", detect=detect_moco, architecture=of_moco, suits=lambda arguments: False)
+OF_MOCO = FORMAT._replace(name="timm-moco", detect=detect_moco, architecture=of_moco, express=None)

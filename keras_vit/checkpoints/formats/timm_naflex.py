@@ -8,7 +8,7 @@ import math
 
 from keras_vit.checkpoints.formats import timm, timm_architecture
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
-from keras_vit.checkpoints.tables import Row, each, need, renamed
+from keras_vit.checkpoints.tables import Row, each, need
 from keras_vit.models.options import merged
 
 CHANNELS = 3
@@ -23,10 +23,6 @@ ALIASES = ((r"^embeds\.proj\.bias$", "patch_embed.proj.bias"), (r"^embeds\.(cls|
 
 def detect(names):
     return "embeds.proj.weight" in names
-
-
-def canonical(shapes):
-    return renamed(shapes, ALIASES)
 
 
 def architecture(shapes, checkpoint):
@@ -58,9 +54,10 @@ FORMAT = timm.FORMAT._replace(
     name="timm-naflex",
     rows=(*PARTS, *(row for row in timm.ROWS if row.ours not in (PROJECTION, POSITION))),
     detect=lambda names: detect(names) and "attn_pool.latent" not in names,
-    canonical=canonical,
+    aliases=ALIASES,
+    canonical=None,
     architecture=architecture,
-    suits=lambda arguments: False,
+    express=None,
 )
 WITH_ATTENTION_POOLING = FORMAT._replace(
     detect=lambda names: detect(names) and "attn_pool.latent" in names, resample="bilinear-antialias"

@@ -4,7 +4,7 @@ import math
 import re
 
 from keras_vit.checkpoints.formats import timm
-from keras_vit.checkpoints.tables import IMAGENET, need, renamed
+from keras_vit.checkpoints.tables import IMAGENET, NEVER, need
 
 BLOCK = r"^encoder\.layers\.encoder_layer_(\d+)\."
 ALIASES = (  # to timm's names
@@ -25,10 +25,6 @@ def detect(names):
     return "conv_proj.weight" in names and any(re.match(BLOCK, name) for name in names)
 
 
-def canonical(shapes):
-    return renamed(shapes, ALIASES)
-
-
 def architecture(shapes, checkpoint):
     arguments, _, origins = timm.FORMAT.architecture(shapes, checkpoint._replace(config={}))
     patches = need(shapes, "pos_embed", 3)[1] - 1
@@ -46,10 +42,10 @@ def architecture(shapes, checkpoint):
 FORMAT = timm.FORMAT._replace(
     name="torchvision",
     detect=detect,
-    canonical=canonical,
-    architecture=architecture,
+    aliases=ALIASES,
+    canonical=None,
     express=None,
-    ignored=r"(?!)",
+    ignored=NEVER,
+    architecture=architecture,
     resample="bicubic-corners",
-    suits=lambda arguments: False,
 )

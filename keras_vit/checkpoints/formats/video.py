@@ -15,7 +15,6 @@ from keras_vit.checkpoints.tables import (
     joined,
     need,
     published_heads,
-    renamed,
     torch_dense,
     torch_norm,
 )
@@ -51,10 +50,6 @@ def detect_by(patches):
         return any(name.endswith(patches) and len(shapes[name]) == 5 for name in shapes)
 
     return detect
-
-
-def canonical(shapes):
-    return renamed(shapes, ALIASES)
 
 
 def architecture(shapes, checkpoint):
@@ -173,15 +168,11 @@ FORMAT = Format(
     name="huggingface-video",
     rows=ROWS,
     detect=detect_by(PATCHES[0]),
-    canonical=canonical,
+    aliases=ALIASES,
     architecture=architecture,
-    express=None,
     placeholders=lambda arguments: {"norm": NORMS[arguments["final_norm"]], "head": "classifier"},
     ignored=r"pooler\..*|decoder\..*|encoder_to_decoder\..*|mask_token|.*position_ids",
     head_names=r"classifier\..*",
-    resample="bicubic",
-    resample_patches="bilinear",
-    suits=lambda arguments: False,
 )
 
 # The authors' names: timm's, with separate biases of query and value.
@@ -194,10 +185,6 @@ ROWS_OF_AUTHORS = (
     *torch_norm("norm", "{last}"),
     *torch_dense("head", "head"),
 )
-
-
-def canonical_of_authors(shapes):
-    return renamed(shapes, OF_AUTHORS_ALIASES)
 
 
 def architecture_of_authors(shapes, checkpoint):
@@ -241,7 +228,7 @@ OF_AUTHORS = FORMAT._replace(
     name="timm-video",
     rows=ROWS_OF_AUTHORS,
     detect=detect_by(PATCHES[1]),
-    canonical=canonical_of_authors,
+    aliases=OF_AUTHORS_ALIASES,
     architecture=architecture_of_authors,
     placeholders=lambda arguments: {"last": "fc_norm" if arguments["final_norm"] == "after" else "norm"},
     ignored=r"decoder\..*|encoder_to_decoder\..*|mask_token",

@@ -112,13 +112,9 @@ FORMAT = Format(
     detect=detect_by(PATCHES[0]),
     canonical=canonical_by(ALIASES),
     architecture=architecture,
-    express=None,
-    placeholders=lambda arguments: {},
     ignored=rf".*position_ids|({TYPES}|{MODALITIES})\.\d+",
     head_names=r"(classifier|rank_output|mlm_score|itm_score|nlvr2_classifier)\..*",
     resample="zoom",  # with aligned corners
-    resample_patches="bilinear",
-    suits=lambda arguments: False,
 )
 OF_AUTHORS = FORMAT._replace(
     name="timm-vilt",

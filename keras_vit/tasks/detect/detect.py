@@ -81,25 +81,13 @@ class Detect(WithHead, Task):
             ValueError: For weights of another kind of model.
             FileNotFoundError, ConnectionError: As `keras_vit.from_checkpoint`.
         """
-        from keras_vit.checkpoints.describe import recognize
-        from keras_vit.checkpoints.files.fetch import fetch
-        from keras_vit.checkpoints.files.read import open_checkpoint
-        from keras_vit.checkpoints.formats import huggingface_yolos
+        from keras_vit.checkpoints.dense_heads import yolos_in
 
         given = flat(arguments)
         fixed = sorted({"variant", "weights", "head", "tokens.registers"} & set(given))
         if fixed:
             raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={given[fixed[0]]!r}")
-        with open_checkpoint(fetch(source)) as checkpoint:
-            form, names = recognize(checkpoint)
-            if form is not huggingface_yolos.FORMAT:
-                raise ValueError(f"{str(source)!r} must be YOLOS's weights. Received: a model of {form.name}")
-            missing = [name for name in huggingface_yolos.SIZES if name not in names]
-            if missing:
-                raise ValueError(f"{str(source)!r} must have YOLOS's heads. Received: a file without {missing[0]}")
-            bias, tokens = (checkpoint.shape(names[name]) for name in huggingface_yolos.SIZES)
-            count, most = bias[0] - 1, tokens[1]
-            classes = dense.names_of(checkpoint, count) or tuple(map(str, range(count)))
+        classes, most = yolos_in(source)
         task = cls(classes=classes, head="tokens", most=most)
         model = task.model(variant=None, weights=source, head="require", **arguments)
         model.get_layer("rescale").metadata["labels"] = list(classes)

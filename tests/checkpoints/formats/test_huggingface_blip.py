@@ -13,7 +13,7 @@ CASE = "blip_captioning"
 def read(form, processor=None, **config):
     arrays = arrays_in(CASE)
     own = json.loads((FOLDER / CASE / "config.json").read_text()) | config
-    names = form.canonical({name: array.shape for name, array in arrays.items()})
+    names = form.names({name: array.shape for name, array in arrays.items()})
     shapes = {name: arrays[place].shape for name, place in names.items()}
     return form.architecture(shapes, types.SimpleNamespace(config=own, processor=processor or {}))
 

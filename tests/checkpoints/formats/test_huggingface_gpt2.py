@@ -14,7 +14,7 @@ def read(arrays=None, **decoder):
     arrays = arrays_in(CASE) | (arrays or {})
     config = json.loads((FOLDER / CASE / "config.json").read_text())
     config["decoder"] |= decoder
-    names = huggingface_gpt2.FORMAT.canonical({name: array.shape for name, array in arrays.items()})
+    names = huggingface_gpt2.FORMAT.names({name: array.shape for name, array in arrays.items()})
     shapes = {name: arrays[place].shape for name, place in names.items()}
     return huggingface_gpt2.FORMAT.architecture(shapes, types.SimpleNamespace(config=config))
 

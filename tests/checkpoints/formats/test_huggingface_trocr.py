@@ -12,7 +12,7 @@ def read(arrays=None, **decoder):
     arrays = arrays_in("trocr") | (arrays or {})
     config = json.loads((FOLDER / "trocr" / "config.json").read_text())
     config["decoder"] |= decoder
-    names = huggingface_trocr.FORMAT.canonical({name: array.shape for name, array in arrays.items()})
+    names = huggingface_trocr.FORMAT.names({name: array.shape for name, array in arrays.items()})
     shapes = {name: arrays[place].shape for name, place in names.items()}
     return huggingface_trocr.FORMAT.architecture(shapes, types.SimpleNamespace(config=config))[0]
 

@@ -116,7 +116,7 @@ def test_what_a_bare_file_assumes(tmp_path):
 
 def read(text, **model):
     arrays = arrays_in("clip_openclip")
-    shapes = {name: arrays[place].shape for name, place in FORMAT.canonical(arrays).items()}
+    shapes = {name: arrays[place].shape for name, place in FORMAT.names(arrays).items()}
     checkpoint = type("Checkpoint", (), {"config": {"model_cfg": {"text_cfg": text, **model}}})
     return FORMAT.architecture(shapes, checkpoint)
 

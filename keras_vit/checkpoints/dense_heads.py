@@ -1,0 +1,84 @@
+"""Heads of weights with an output at each place of the image: whether a model has the same one, and its weights."""
+
+import re
+
+from keras_vit.checkpoints.arguments import arguments_of
+from keras_vit.checkpoints.describe import class_names, describe, recognize
+from keras_vit.checkpoints.files.fetch import fetch
+from keras_vit.checkpoints.files.read import open_checkpoint
+from keras_vit.checkpoints.formats import huggingface_yolos
+from keras_vit.checkpoints.match import matching
+
+
+def head_in(source):
+    """Returns what `models.map_heads.with_head` takes of the head in some weights, or `None` without such a head.
+
+    Args:
+        source: As `fetch` takes it.
+    """
+    with open_checkpoint(fetch(source)) as checkpoint:
+        return describe(checkpoint).arguments.get("maps")
+
+
+def load_head(model, source, classes):
+    """Loads a head if the weights are of such a model with the same one and the same classes.
+
+    Args:
+        model: The model, whose head's weights begin with `head/`.
+        source: As `fetch` takes it.
+        classes: Names of the classes, a tuple.
+
+    Returns:
+        Whether it did, or `None` if the weights have no head for these classes.
+    """
+    head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
+    with open_checkpoint(fetch(source)) as checkpoint:
+        description = describe(checkpoint)
+        form, names, encoder = description.form, description.names, description.arguments
+        known = names_of(checkpoint, len(classes))
+        unnamed = known == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
+        dense = encoder.get("pooling") == "none" or encoder.get("maps")
+        if not dense or not (unnamed or known == classes):
+            return None
+        theirs = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
+        theirs = {name for name in theirs if not re.fullmatch(form.ignored, name)}
+        if not theirs:
+            return None
+        placeholders = form.placeholders(arguments_of(model))
+        rows = {path: next(matching(form, path, placeholders), None) for path in head}
+        used, found = {name for row in rows.values() if row for name in row.theirs}, {}
+        if None not in rows.values() and theirs <= used <= set(names):
+            for path, row in rows.items():
+                [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
+        if {path: array.shape for path, array in found.items()} != {path: tuple(v.shape) for path, v in head.items()}:
+            return None if unnamed else False
+    for path, array in found.items():
+        head[path].assign(array)
+    return True
+
+
+def names_of(checkpoint, count):
+    """Returns the names of a checkpoint's classes, made different where two are the same, as COCO's `"N/A"`."""
+    names = class_names(checkpoint, count).get("labels", ())
+    return tuple(name if name not in names[:i] else f"{name} {i}" for i, name in enumerate(names))
+
+
+def yolos_in(source):
+    """Returns the names of a YOLOS's classes, a tuple, and the number of its boxes.
+
+    Args:
+        source: As `fetch` takes it.
+
+    Raises:
+        ValueError: For weights of another kind of model, or without the heads.
+    """
+    with open_checkpoint(fetch(source)) as checkpoint:
+        form, names = recognize(checkpoint)
+        if form is not huggingface_yolos.FORMAT:
+            raise ValueError(f"{str(source)!r} must be YOLOS's weights. Received: a model of {form.name}")
+        missing = [name for name in huggingface_yolos.SIZES if name not in names]
+        if missing:
+            raise ValueError(f"{str(source)!r} must have YOLOS's heads. Received: a file without {missing[0]}")
+        classes, tokens = (checkpoint.shape(names[name]) for name in huggingface_yolos.SIZES)
+        count, most = classes[0] - 1, tokens[1]  # the last logit is that of no object
+        return names_of(checkpoint, count) or tuple(map(str, range(count))), most

@@ -1,0 +1,69 @@
+"""The family of image models: what a file and the caller say, brought together. Of clips and of questions too."""
+
+from keras_vit.checkpoints import adapt
+from keras_vit.checkpoints.build import check_overrides, full_size, model_arguments
+from keras_vit.checkpoints.describe import class_names, own_notes, stated_by
+from keras_vit.checkpoints.files.own import OF_HEAD
+from keras_vit.checkpoints.heads import encoder_alone, kind_of, note_kind, of_other_heads
+from keras_vit.models.options import flat
+from keras_vit.models.vilt import OF_WORDS
+from keras_vit.utils import checks
+
+
+def described(checkpoint, form, names, request):
+    """Returns the `Description` of an image model and all arguments of `build`; see `families.Family`."""
+    overrides, options = request.overrides, request.options
+    description = encoder_alone(stated_by(checkpoint, form, names), overrides, request.head)
+    stated = description.arguments
+    check_overrides(overrides, stated)
+    if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
+        overrides = {"pooling": "gap", **overrides}  # of a segmenter: a classifier needs one vector
+    remarks = description.remarks + of_other_heads(request.source, description, request.head, overrides)
+    if request.head is None and overrides.get("num_classes") not in (None, 0, stated["num_classes"]):
+        options = options._replace(head="new")
+    description = description._replace(remarks=remarks, options=options)
+    arguments = model_arguments(description, overrides)
+    _adapt(description, arguments, overrides)
+    about = metadata_of(description, request.source, arguments["num_classes"]) | (request.metadata or {})
+    arguments["metadata"] = about | {"evaluation": description.evaluation | about["evaluation"]}
+    return description, arguments
+
+
+def note(model, description, arguments):
+    """Writes the kind of a classifier's output into the model's metadata."""
+    note_kind(model, kind_of(description.checkpoint, arguments["num_classes"], description.options))
+
+
+def adapt_to(description, own):
+    """Brings what a source states to the channels and the image size of a model with these arguments."""
+    stated = description.arguments
+    for name in ("mean", "std"):
+        stated[name] = adapt.statistics(stated[name], own["channels"])
+    if "image_size" in stated and checks.pair("image_size", stated["image_size"]) != own["image_size"]:
+        description.evaluation.pop("full_size", None)
+
+
+def _adapt(description, arguments, overrides):
+    """Brings what a source states to the model that the caller asks for: where arguments are from, and its image size.
+
+    `model_arguments` has brought mean and deviation to its channels.
+    """
+    origins, evaluation = description.origins, description.evaluation
+    origins |= dict.fromkeys(set(origins) & set(flat(overrides)), "given")
+    if description.options.resample or "image_size" not in overrides:
+        origins.pop("resample", None)  # only positions on another grid depend on the method
+    if "image_size" in overrides:
+        evaluation.pop("full_size", None)
+    else:
+        evaluation |= full_size(description.arguments, arguments)
+
+
+def metadata_of(description, source, num_classes):
+    """Returns the metadata of loaded weights: where they are from, how to prepare images, and who says so."""
+    checkpoint = description.checkpoint
+    about = {"source": str(source), "format": description.form.name}
+    about |= {"evaluation": description.evaluation, "from": description.origins}
+    if description.options.head == "require":
+        keypoints = (description.arguments.get("maps") or {}).get("keypoints")
+        about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *OF_HEAD)
+    return about | own_notes(checkpoint, "name", "license", *OF_WORDS)
