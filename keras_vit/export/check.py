@@ -11,7 +11,7 @@ from keras_vit.export import prepare
 from keras_vit.export.examples import sample
 from keras_vit.export.forms import copied, float32
 from keras_vit.export.runtimes import median_ms
-from keras_vit.models.inputs import count, first, inputs_of
+from keras_vit.models.inputs import count, first
 from keras_vit.models.kinds import kind_of
 from keras_vit.utils import checks, files
 from keras_vit.utils.metrics import written
@@ -21,6 +21,35 @@ LARGEST = {None: 1e-3, "float16": 1e-2}  # largest difference of logits allowed,
 COPIED = 0.1  # of a copy in the model's own precision, whose LoRA is merged, as a share of the range
 FINE = 1e-3  # of a number's size: the least range that is expected of it
 MEAN = 0.3  # for all formats: mean difference allowed, as a share of the mean deviation of an image's logits
+
+
+WHERE = {"float16": "a phone's GPU computes", "bfloat16": "OpenVINO computes by default here"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What computes an exported model in another way, beside the model in float32, or the file on the CPU."""
+
+    on: str  # "float16", "bfloat16", or "GPU" for LiteRT's accelerator
+    images: int = 0  # number of images computed; 0 if it was not run
+    max_abs_diff: float | None = None  # in logits (or probabilities)
+    agreement: float | None = None  # like that of `Report`
+    accuracy: float | None = None  # like that of `Report`
+    ms: float | None = None  # of one call
+    share: str | None = None  # of the file that the GPU computes: "all" or "part"
+    note: str | None = None  # the name of the GPU, or why the file was not run on one
+
+    def told(self, report):
+        """Returns a line about it, for the `Report` that it belongs to."""
+        if not self.images:
+            return f"{self.on}: not run, {self.note}"
+        count = f"on {self.images} {report.given}"
+        same = f"largest difference {self.max_abs_diff:.1e}; same {report.same} {self.agreement:.2%}"
+        if self.share:
+            return f"{self.on} ({self.note}): computes {self.share} of it; from the CPU, {count}: {same}"
+        scored = "" if self.accuracy is None else f"; {report.score} {written(report.score, self.accuracy)}"
+        timed = "" if self.ms is None else f"; {self.ms:.2f} ms"
+        return f"in {self.on}, as {WHERE[self.on]}, {count}: {same}{scored}{timed}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,17 +75,11 @@ class Report:
     outside: dict[str, int] | None = None  # operators that XNNPACK leaves to slower code
     outside_time: float | None = None  # their share of the time on one thread, measured alone
     memory_mb: float | None = None  # growth of a process that loads the file and runs it once
-    half: str | None = None  # "float16", as a phone's GPU computes, or "bfloat16", as OpenVINO does by default
-    half_images: int | None = None  # number of images computed in it
-    half_max_abs_diff: float | None = None  # of it from the Keras model in float32, in logits
-    half_agreement: float | None = None  # like `agreement`
-    half_accuracy: float | None = None  # like `accuracy`
-    half_ms: float | None = None  # like `ms`
-    gpu: str | None = None  # how much LiteRT's GPU accelerator computes: "all", "part" or "not run"
-    gpu_note: str | None = None  # the name of the GPU, or why the file was not run on one
-    gpu_images: int | None = None
-    gpu_max_abs_diff: float | None = None  # from this file on the CPU, in logits (or probabilities)
-    gpu_agreement: float | None = None  # like `agreement`
+    comparisons: tuple["Comparison", ...] = ()  # of what else may compute it
+
+    def on(self, name):
+        """Returns the `Comparison` on `"float16"`, `"bfloat16"` or `"GPU"`; `None` if there is none."""
+        return next((one for one in self.comparisons if one.on == name), None)
 
     def __str__(self):
         kinds = [f"{name} {count}" for name, count in self.operators.items()]
@@ -83,25 +106,11 @@ class Report:
                 f"{_counts(self.outside)} "
                 f"({self.outside_time:.0%} of the time){memory}"
             )
-        if self.half_images:
-            who = {"float16": "a phone's GPU computes", "bfloat16": "OpenVINO computes by default here"}[self.half]
-            scored = "" if self.half_accuracy is None else f"; {self.score} {written(self.score, self.half_accuracy)}"
-            timed = "" if self.half_ms is None else f"; {self.half_ms:.2f} ms"
-            lines.append(
-                f"  in {self.half}, as {who}, on {self.half_images} {self.given}: largest difference "
-                f"{self.half_max_abs_diff:.1e}; same {self.same} {self.half_agreement:.2%}{scored}{timed}"
-            )
-        if self.gpu == "not run":
-            lines.append(f"  GPU: not run, {self.gpu_note}")
-        elif self.gpu:
-            lines.append(
-                f"  GPU ({self.gpu_note}): computes {self.gpu} of it; from the CPU, on {self.gpu_images} {self.given}: "
-                f"largest difference {self.gpu_max_abs_diff:.1e}; same {self.same} {self.gpu_agreement:.2%}"
-            )
+        lines += [f"  {one.told(self)}" for one in self.comparisons]
         return "\n".join(lines)
 
 
-def scorer(model, images, classes, score):
+def scorer(about, images, classes, score):
     """Returns the function from outputs to a dictionary with a score, or `None` without `classes` and `score`.
 
     Raises:
@@ -110,6 +119,7 @@ def scorer(model, images, classes, score):
     """
     if classes is None and score is None:
         return None
+    model = about.model
     if classes is not None and score is not None:
         raise ValueError("Pass `classes`, to report the top-1 accuracy, or a `score` of your own. Received: both")
     if classes is not None and (len(model.output_shape) != 2 or model.output_shape[-1] == 1):
@@ -121,18 +131,18 @@ def scorer(model, images, classes, score):
         raise ValueError("`classes` and `score` need the `images` that they are of. Received: images=None")
     if classes is None:
         return score
-    labels = checks.class_indices(classes, model.output_shape[-1], count(sample(model, images)), "classes")
+    labels = checks.class_indices(classes, model.output_shape[-1], count(sample(about, images)), "classes")
     return lambda outputs: {"top-1": (outputs.argmax(-1) == labels).mean()}
 
 
 def compare_with_model(
-    path, model, images, run, operators, *, quantize=None, probabilities=False, score=None, cost=None
+    path, about, images, run, operators, *, quantize=None, probabilities=False, score=None, cost=None
 ):
     """Compares `run(images)` with the Keras model's outputs.
 
     Args:
         path: The exported file or folder.
-        model: The Keras model.
+        about: The Keras model's `Traits`.
         images: float32 pixels, or what else the model is called with; see `models.inputs.fed`.
         run: Function from these to logits, in the file's own runtime.
         operators: Dictionary from operator names to counts.
@@ -150,7 +160,7 @@ def compare_with_model(
     flex = [name for name in operators if name.startswith("Flex")]
     if flex:
         raise RuntimeError(f"{path.name!r} must have built-in operators only. Received: {', '.join(flex)}")
-    plain, kind = float32_of(model, first(images, 8)), kind_of(model)
+    plain, kind = float32_of(about.model, first(images, 8)), about.kind
     expected = model_outputs(plain, images)
     expected = np.asarray(kind.probabilities(expected)) if probabilities else expected
     outputs = run(images)
@@ -183,7 +193,7 @@ def compare_with_model(
         same=kind.counted,
         own_diff=own and own[0],
         images=count(images),
-        given=" and ".join(", ".join(inputs_of(model)).rsplit(", ", 1)),
+        given=" and ".join(", ".join(about.inputs).rsplit(", ", 1)),
         **scores,
         **(cost or {"ms": {"all": median_ms(lambda: run(first(images, 1)))}}),
     )
@@ -268,10 +278,16 @@ def model_outputs(model, images, batch=64):
 
 def write_json(path, report, **facts):
     """Writes a report, and the facts that a user of the file needs. What is not finite is `null`, as JSON asks."""
-    said = {name: _finite(value) for name, value in dataclasses.asdict(report).items()}
     with files.replacing(path) as temporary:
-        temporary.write_text(json.dumps({**facts, "report": said}, indent=2, allow_nan=False) + "\n")
+        temporary.write_text(
+            json.dumps({**facts, "report": _finite(dataclasses.asdict(report))}, indent=2, allow_nan=False) + "\n"
+        )
 
 
 def _finite(value):
+    """Returns a value of JSON without numbers that are not finite."""
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

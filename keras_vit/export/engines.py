@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_vit.export import openvino, prepare, runtimes, tflite
 from keras_vit.export.forms import copied, export_copy
+from keras_vit.traits import Traits
 from keras_vit.utils import checks, extras
 from keras_vit.utils.keras_private import sublayers
 
@@ -89,7 +90,7 @@ def by_tflite(model, dtype, batch_size, threads=None):
         raise ValueError(f"TFLite computes in float32 on processors. Received: dtype={checks.shown(dtype)}")
     _need_tensorflow("TFLite")
     try:
-        prepare.check_model(model)
+        prepare.check_model(Traits(model))
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             path = pathlib.Path(folder, "model.tflite")
             tflite.convert(export_copy(model), path)

@@ -3,46 +3,50 @@
 import numpy as np
 
 from keras_vit.layers import EndPool
-from keras_vit.models.inputs import fed, inputs_of, named, table_of
+from keras_vit.models.inputs import fed, named
 from keras_vit.preparing import pixel_range
 from keras_vit.utils import clips
 from keras_vit.utils.keras_private import sublayers
 
 
-def sample(model, images):
+def sample(about, images):
     """Returns what a model is called with: the caller's images, texts or dictionary of both, or eight random ones.
+
+    Args:
+        about: The model's `Traits`.
+        images: As in `export_tflite`.
 
     Raises:
         ValueError: For images that the model does not take, ids outside its table, or another number of each.
     """
     if images is None:
-        return drawn(model)
-    shapes = inputs_of(model)
+        return drawn(about)
+    shapes = about.inputs
     given = named(images, shapes)
     if set(given) != set(shapes):
         received = ", ".join(map(repr, given)) if isinstance(images, dict) else type(images).__name__
         raise ValueError(f"`images` must be a dictionary of {', '.join(map(repr, shapes))}. Received: {received}")
-    checked = {name: CHECKED[name](model, given[name], shape) for name, shape in shapes.items()}
+    checked = {name: CHECKED[name](about, given[name], shape) for name, shape in shapes.items()}
     counts = {name: len(values) for name, values in checked.items()}
     if len({*counts.values()}) > 1:
         raise ValueError(f"Inputs must have as many examples each. Received: {counts}")
     return fed(checked, shapes)
 
 
-def drawn(model, count=8):
+def drawn(about, count=8):
     """Returns what a model is called with: random pixels in its range, float32, random ids of its table, int32."""
-    shapes = inputs_of(model)
-    return fed({name: DRAWN[name](model, (count, *shape)) for name, shape in shapes.items()}, shapes)
+    shapes = about.inputs
+    return fed({name: DRAWN[name](about, (count, *shape)) for name, shape in shapes.items()}, shapes)
 
 
-def _pixels(model, images, shape):
-    if "times" in inputs_of(model):  # on their way from noise: of any size
+def _pixels(about, images, shape):
+    if "times" in about.inputs:  # on their way from noise: of any size
         return _noisy(images, shape)
-    return pixel_range.checked(model, images, shape).astype("float32")
+    return pixel_range.checked(about.model, images, shape).astype("float32")
 
 
-def _clips(model, values, shape):
-    return clips.checked(values, shape, value_range=pixel_range.range_of(model)).astype("float32")
+def _clips(about, values, shape):
+    return clips.checked(values, shape, value_range=about.range).astype("float32")
 
 
 def _noisy(images, shape):
@@ -54,8 +58,8 @@ def _noisy(images, shape):
     return images.astype("float32")
 
 
-def _ids(model, ids, shape):
-    ids, rows = np.asarray(ids), table_of(model)[1] or np.inf
+def _ids(about, ids, shape):
+    ids, rows = np.asarray(ids), about.words[1] or np.inf
     if ids.dtype.kind not in "ui" or ids.shape[1:] != shape or not len(ids) or ids.min() < 0 or ids.max() >= rows:
         raise ValueError(
             f"Texts must be ids of the model's table, integers (batch, {shape[0]}) from 0 to below {rows}. "
@@ -69,32 +73,32 @@ def _span(values):
     return f", values from {values.min()} to {values.max()}" if values.size and values.dtype.kind in "uif" else ""
 
 
-def _random_pixels(model, shape):
-    low, high = pixel_range.range_of(model) or (0, 1)
+def _random_pixels(about, shape):
+    low, high = about.range or (0, 1)
     pixels = np.random.default_rng(0).integers(0, 256, shape).astype("float32")
     return low + pixels * np.float32((high - low) / 255)
 
 
-def _random_ids(model, shape):
+def _random_ids(about, shape):
     """Returns texts of random lengths, each with its end where the model looks for one, filled with zeros."""
     random, places = np.random.default_rng(0), np.arange(shape[1])
     last = random.integers(0, shape[1], (shape[0], 1))
-    ids = random.integers(0, table_of(model)[1] or 2, shape)
-    ends = (layer.end for layer in sublayers(model) if isinstance(layer, EndPool))
+    ids = random.integers(0, about.words[1] or 2, shape)
+    ends = (layer.end for layer in sublayers(about.model) if isinstance(layer, EndPool))
     ids[places == last] = next(ends, None) or 0
     ids[places > last] = 0
     return ids.astype("int32")
 
 
-def _times(model, times, shape):
+def _times(about, times, shape):
     times = np.asarray(times)
     if times.dtype.kind not in "iuf" or times.ndim != 1 or not np.isfinite(times).all():
         raise ValueError(f"Times must be finite numbers (batch,). Received: shape={times.shape}, dtype={times.dtype}")
     return times.astype("float32")
 
 
-def _labels(model, labels, shape):
-    labels, rows = np.asarray(labels), table_of(model)[1]
+def _labels(about, labels, shape):
+    labels, rows = np.asarray(labels), about.words[1]
     if labels.dtype.kind not in "iu" or labels.ndim != 1 or not len(labels) or labels.min() < 0 or labels.max() >= rows:
         raise ValueError(
             f"Labels must be integers (batch,) from 0 to below {rows}. "
@@ -103,12 +107,12 @@ def _labels(model, labels, shape):
     return labels.astype("int32")
 
 
-def _random_times(model, shape):
+def _random_times(about, shape):
     return np.random.default_rng(0).random(shape, "float32")
 
 
-def _random_labels(model, shape):
-    return np.random.default_rng(0).integers(0, table_of(model)[1], shape).astype("int32")
+def _random_labels(about, shape):
+    return np.random.default_rng(0).integers(0, about.words[1], shape).astype("int32")
 
 
 CHECKED = {"images": _pixels, "clips": _clips, "texts": _ids, "times": _times, "labels": _labels}

@@ -15,8 +15,8 @@ import tempfile
 import numpy as np
 
 from keras_vit.export import runtimes
-from keras_vit.models.inputs import count, first, inputs_of, named
-from keras_vit.models.kinds import kind_of
+from keras_vit.export.check import Comparison
+from keras_vit.models.inputs import count, first, named
 from keras_vit.utils.keras_private import tflite_operators
 
 IMAGES = 4
@@ -76,19 +76,19 @@ def drivers():
             if file.is_file()]  # fmt: skip
 
 
-def compare_with_cpu(path, model, images, run, report, batch_size=1):
+def compare_with_cpu(path, about, images, run, report, batch_size=1):
     """Runs a TFLite file on the GPU accelerator, if there is a Vulkan driver, and compares it with the CPU.
 
     Args:
         path: The file.
-        model: The Keras model.
+        about: The Keras model's `Traits`.
         images: Pixels; the first few are used.
         run: Function from images to outputs, on the CPU.
         report: The `Report` of the CPU.
         batch_size: Images per call.
 
     Returns:
-        Fields of the report, as a dictionary.
+        A `Comparison` in a list.
 
     Raises:
         RuntimeError: If the outputs of GPU and CPU differ.
@@ -104,10 +104,10 @@ def compare_with_cpu(path, model, images, run, report, batch_size=1):
         return _not_run(f"a call takes {macs / 1e9:.3g} billion multiply-adds; the check runs up to {MACS / 1e9:.3g}")
     images = first(images, min(calls * batch_size, IMAGES))
     try:
-        outputs, whole, device = _outputs(path, named(images, inputs_of(model)), manifests)
+        outputs, whole, device = _outputs(path, named(images, about.inputs), manifests)
     except OSError as error:
         return _not_run(str(error))
-    kind, span = kind_of(model), max(report.range, 1e-3)
+    kind, span = about.kind, max(report.range, 1e-3)
     outputs, expected = kind.aligned(outputs, run(images))
     value = kind.largest(outputs, expected) / span
     allowed = LARGEST.get(report.quantize, MORE + report.max_abs_diff / span)
@@ -117,13 +117,8 @@ def compare_with_cpu(path, model, images, run, report, batch_size=1):
             f"{value:.3g} of the range; {allowed:.3g} is allowed. The file was deleted. If no GPU will run the file, "
             "set VK_DRIVER_FILES=none."
         )
-    return {
-        "gpu": "all" if whole else "part",
-        "gpu_note": device,
-        "gpu_images": count(images),
-        "gpu_max_abs_diff": value * span,
-        "gpu_agreement": kind.agreement(outputs, expected),
-    }
+    agreement = kind.agreement(outputs, expected)
+    return [Comparison("GPU", count(images), value * span, agreement, share="all" if whole else "part", note=device)]
 
 
 def _macs(path):
@@ -139,7 +134,7 @@ def _macs(path):
 
 
 def _not_run(why):
-    return {"gpu": "not run", "gpu_note": why}
+    return [Comparison("GPU", note=why)]
 
 
 def _outputs(path, given, manifests):

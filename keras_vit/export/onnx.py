@@ -10,7 +10,8 @@ import numpy as np
 from keras_vit.export import check, matrices, prepare, runtimes, sequence
 from keras_vit.export.examples import drawn
 from keras_vit.export.forms import export_copy
-from keras_vit.models.inputs import TYPES, fed, first, inputs_of, named
+from keras_vit.models.inputs import TYPES, fed, first, named
+from keras_vit.traits import Traits
 
 
 def export_onnx(
@@ -66,12 +67,13 @@ def _write(model, path, probabilities, facts):
     import onnx
 
     model = export_copy(model, erf=True)
-    shapes = inputs_of(model)
+    about = Traits(model)
+    shapes = about.inputs
     given = {name: keras.Input(shape, dtype=TYPES[name], name=name) for name, shape in shapes.items()}
-    outputs = prepare.named_outputs(model, model(fed(given, shapes), training=False), probabilities)
+    outputs = prepare.named_outputs(about, model(fed(given, shapes), training=False), probabilities)
     last = keras.layers.Activation("linear", dtype="float32")
     outer = keras.Model(given, {name: last(output) for name, output in outputs.items()})
-    example = named(first(drawn(model), 1), shapes)
+    example = named(first(drawn(about), 1), shapes)
     written = matrices.converted(outer, example, path, free=example)
     _round_up_scales(written.graph)
     for each in (*written.graph.input, *written.graph.output):

@@ -16,9 +16,8 @@ from keras_vit.export import quantize as formats
 from keras_vit.export.examples import sample
 from keras_vit.export.forms import export_copy, float32
 from keras_vit.layers import PointBoxes
-from keras_vit.models.inputs import TYPES, count, fed, first, inputs_of
-from keras_vit.models.kinds import kind_of
-from keras_vit.preparing.pixel_range import range_of
+from keras_vit.models.inputs import TYPES, count, fed, first
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.environment import environment
 from keras_vit.utils.keras_private import sublayers
@@ -86,10 +85,10 @@ def export_openvino(
     export = sequence.checked(
         "OpenVINO's IR", model, path, ".xml", compared, labels, probabilities, overwrite, limit=float("inf")
     )
-    shapes = inputs_of(model)
+    shapes = export.about.inputs
     for given in {"input", "texts"} & set(export.facts):
         export.facts[given]["shape"][0] = batch
-    formats.check_calibrated(quantize, model)
+    formats.check_calibrated(quantize, export.about)
     if quantize and any(isinstance(layer, PointBoxes) for layer in sublayers(model)):
         raise ValueError(
             'OpenVINO 2026.4 cannot compile the int8 form of Detect(head="points"): take quantize=None. '
@@ -99,16 +98,17 @@ def export_openvino(
         formats.check_no_calibration(quantize, calibration)
     prepare.need(**{"quantize": ["openvino int8"]} if quantize else {"openvino": True})
     if quantize:
-        known = shapes["images"], range_of(model)
+        known = shapes["images"], export.about.range
         calibration = formats.typical_images(quantize, calibration, *known)
-        images = sample(model, calibration) if images is None else export.images
+        images = sample(export.about, calibration) if images is None else export.images
         export = dataclasses.replace(export, images=images)
 
     def write(path):
         import openvino
 
         copy = export_copy(model)
-        named = lambda given: prepare.named_outputs(copy, copy(given, training=False), probabilities)  # noqa: E731
+        about = Traits(copy)
+        named = lambda given: prepare.named_outputs(about, copy(given, training=False), probabilities)  # noqa: E731
         written = converted(named, shapes, batch)
         written = in_int8(written, calibration, batch) if quantize else written
         for name, value in export.facts.items():
@@ -136,7 +136,7 @@ def converted(function, shapes, batch=None):
 
     Args:
         function: The function of what a model is called with; see `models.inputs.fed`.
-        shapes: `inputs_of` the model.
+        shapes: What the model takes, see `models.inputs.inputs_of`.
         batch: Number of examples; any if `None`.
     """
     import openvino
@@ -178,21 +178,23 @@ def in_int8(model, calibration, batch=None):
 
 
 def _compared_in_bfloat16(path, export):
-    """Returns fields of the report for a file computed in bfloat16; none if this processor does not have it."""
+    """Returns a `Comparison` in a list for a file computed in bfloat16; none if this processor does not have it."""
     if not runtimes.openvino_has("BF16"):
-        return {}
+        return []
     run, _ = runtimes.openvino(path, "bf16")
-    model, images = export.model, export.images
-    kind, expected = kind_of(model), check.model_outputs(float32(model), images)
+    kind, images = export.about.kind, export.images
+    expected = check.model_outputs(float32(export.model), images)
     expected = np.asarray(kind.probabilities(expected)) if export.probabilities else expected
     outputs = run(images)
     found, wanted = kind.aligned(outputs, expected)
     scored = export.score(outputs) if export.score else {}
-    return {
-        "half": "bfloat16",
-        "half_images": count(images),
-        "half_max_abs_diff": kind.largest(found, wanted),
-        "half_agreement": kind.agreement(found, wanted),
-        "half_accuracy": next((float(value) for value in scored.values()), None),
-        "half_ms": runtimes.median_ms(lambda: run(first(images, 1))),
-    }
+    return [
+        check.Comparison(
+            on="bfloat16",
+            images=count(images),
+            max_abs_diff=kind.largest(found, wanted),
+            agreement=kind.agreement(found, wanted),
+            accuracy=next((float(value) for value in scored.values()), None),
+            ms=runtimes.median_ms(lambda: run(first(images, 1))),
+        )
+    ]

@@ -8,6 +8,7 @@ import numpy as np
 from keras_vit.export import check
 from keras_vit.export.engines import BY, DTYPES, in_float32, milliseconds
 from keras_vit.export.examples import drawn
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
@@ -176,7 +177,7 @@ def choose(model, engine=None, dtype="float32", threads=None, batch_size=32):
             "Keras's OpenVINO backend chooses the precision itself: call `model.predict`, or load the model with "
             "KERAS_BACKEND=tensorflow. Received: backend 'openvino'"
         )
-    tried = drawn(model, TRIED)
+    tried = drawn(Traits(model), TRIED)
     batch = np.resize(tried, (batch_size, *tried.shape[1:]))
     expected = functools.cache(lambda: _expected(model, tried))  # once for all engines, after the first is built
     functions, errors = {}, {}

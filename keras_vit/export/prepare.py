@@ -5,14 +5,9 @@ import importlib.util
 import keras
 
 from keras_vit.layers import TimeEmbedding
-from keras_vit.models.backbone import TOWERS, check_plain, has_towers, image_tower
+from keras_vit.models.backbone import check_plain
 from keras_vit.models.dit import classes_of
-from keras_vit.models.inputs import inputs_of, table_of
-from keras_vit.models.kinds import NAMELESS, kind_of, name_of
-from keras_vit.models.metadata import stated_labels, stated_thresholds
-from keras_vit.models.outputs import num_classes, returns_probabilities
-from keras_vit.preparing.pixel_range import range_of
-from keras_vit.preparing.preprocessing import evaluation_rule
+from keras_vit.models.kinds import NAMELESS
 from keras_vit.utils import extras, files
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
@@ -34,22 +29,28 @@ def need_tensorflow_backend(what):
         )
 
 
-def check_model(model, limit=LIMIT):
-    """Raises ValueError unless a model takes `inputs_of`, returns one tensor, and has less than 2 GB."""
+def check_model(about, limit=LIMIT):
+    """Raises ValueError unless a model takes what files can, returns one tensor, and has less than 2 GB.
+
+    Args:
+        about: The model's `Traits`.
+        limit: Bytes of weights, at most.
+    """
+    model = about.model
     if not isinstance(model, keras.Model):
         raise ValueError(f"`model` must be a Keras model. Received: {type(model).__name__}")
     try:
         inputs, outputs = model.input_shape, model.output_shape
     except (AttributeError, ValueError):
         inputs = outputs = None
-    if not inputs_of(model):
+    if not about.inputs:
         raise ValueError(
             "The model must take images of a known size, integer ids of texts, or a dictionary of both, `images` and "
             "`texts`. Wrap a model without a size, such as a subclass: keras.Model(x, model(x)) with "
             "x = keras.Input(...). For a captioner, see export_writer. "
             f"Received: {model.name!r}, input shape {inputs}"
         )
-    if has_towers(model) and not getattr(model.get_layer(TOWERS[2]), "pairs", True):
+    if not about.pairs:
         raise ValueError(
             "Two towers that give logits of all images with all texts have no one batch. Export each tower, "
             'model.get_layer("image") and model.get_layer("text"), or take two_towers(..., pairs=True). '
@@ -73,61 +74,56 @@ def check_size(model, limit=LIMIT):
         )
 
 
-def check_labels(model, labels):
+def check_labels(about, labels):
     """Raises ValueError unless `labels` is `None` or has one name per class."""
     named = hasattr(labels, "__len__") and not isinstance(labels, str)
-    if labels is not None and (not named or len(labels) != num_classes(model)):
+    if labels is not None and (not named or len(labels) != about.classes):
         raise ValueError(
-            f"`labels` must be a list of {num_classes(model)} class names. Received: "
+            f"`labels` must be a list of {about.classes} class names. Received: "
             f"{len(labels) if named else repr(labels)}"
         )
 
 
-def check_probabilities(model, probabilities):
-    """Raises ValueError if probabilities are asked for of a model without logits, or with one."""
-    if probabilities and (why := kind_of(model).bounded):
-        raise ValueError(f"{why} Received: probabilities=True with {model.name!r}")
-    if probabilities and returns_probabilities(model):
-        raise ValueError(f"The model returns probabilities already. Received: probabilities=True with {model.name!r}")
-    if probabilities and model.output_shape[-1] == 1 and kind_of(model).probabilities is keras.ops.softmax:
-        raise ValueError(
-            "A softmax of one logit is always 1: apply a sigmoid to it. "
-            f"Received: probabilities=True with {model.name!r}"
-        )
+def check_probabilities(about):
+    """Raises ValueError for a model without logits, or with one, of which probabilities are asked for."""
+    received = f"Received: probabilities=True with {about.model.name!r}"
+    if why := about.kind.bounded:
+        raise ValueError(f"{why} {received}")
+    if about.shares:
+        raise ValueError(f"The model returns probabilities already. {received}")
+    if about.model.output_shape[-1] == 1 and about.kind.probabilities is keras.ops.softmax:
+        raise ValueError(f"A softmax of one logit is always 1: apply a sigmoid to it. {received}")
 
 
-def named_outputs(model, output, probabilities):
+def named_outputs(about, output, probabilities):
     """Returns a file's outputs by name, from the model's: see `models.kinds`. `runtimes.packed` is its inverse."""
-    kind = kind_of(model)
-    output = kind.probabilities(output) if probabilities else output
-    size = inputs_of(model).get("images", ())[:2]
-    return kind.named(output, size, probabilities or returns_probabilities(model))
+    output = about.kind.probabilities(output) if probabilities else output
+    return about.kind.named(output, about.size, probabilities or about.shares)
 
 
-def facts(model, labels):
+def facts(about, labels):
     """Returns the facts that a user of an exported file needs, for JSON. Labels default to the model's metadata."""
-    labels = stated_labels(model) if labels is None and name_of(model) not in NAMELESS else labels
-    thresholds, shapes = stated_thresholds(model), inputs_of(model)
+    labels = about.labels if labels is None and about.gives not in NAMELESS else labels
+    shapes = about.inputs
+    pixels = next((shapes[name] for name in ("images", "clips") if name in shapes), None)
     return {
-        "model": model.name,
-        **(_of_images(image_tower(model), shapes["images"]) if "images" in shapes else {}),
-        **(_of_images(model, shapes["clips"]) if "clips" in shapes else {}),
-        **({"texts": _of_texts(model, shapes["texts"])} if "texts" in shapes else {}),
-        **(_of_noise(model) if "times" in shapes else {}),
+        "model": about.model.name,
+        **({} if pixels is None else _of_images(about, pixels)),
+        **({"texts": _of_texts(about, shapes["texts"])} if "texts" in shapes else {}),
+        **(_of_noise(about.model) if "times" in shapes else {}),
         "labels": None if labels is None else [str(label) for label in labels],
-        **({} if thresholds is None else {"thresholds": thresholds}),
-        **getattr(model.layers[-1], "export_facts", lambda output_shape: {})(model.output_shape),
+        **({} if about.thresholds is None else {"thresholds": about.thresholds}),
+        **getattr(about.model.layers[-1], "export_facts", lambda output_shape: {})(about.model.output_shape),
     }
 
 
-def _of_images(model, shape):
-    known = range_of(model)
+def _of_images(about, shape):
     taken = {
         "shape": [None, *shape],
-        "range": None if known is None else list(known),
+        "range": None if about.range is None else list(about.range),
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
-    return {"input": taken, "preprocessing": evaluation_rule(model)}
+    return {"input": taken, "preprocessing": about.rule}
 
 
 def _of_noise(model):
@@ -136,9 +132,9 @@ def _of_noise(model):
     return {"preprocessing": None, "sampling": {"times": [0, longest], "no_class": classes_of(model)}}
 
 
-def _of_texts(model, shape):
+def _of_texts(about, shape):
     """Returns what makes ids of texts: the table of words, or the tokenizer's name, in the model's metadata."""
-    table, rows = table_of(model)
+    table, rows = about.words
     stated = getattr(table, "metadata", {})
     return {"shape": [None, *shape], "rows": rows, **{key: stated[key] for key in ("words", "tokens") if key in stated}}
 

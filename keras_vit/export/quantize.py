@@ -25,7 +25,6 @@ import numpy as np
 
 from keras_vit.export.compare import opened
 from keras_vit.export.prepare import need
-from keras_vit.models.inputs import inputs_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import tflite_operators
 from keras_vit.utils.warned import warn
@@ -53,13 +52,13 @@ def calibration_images(quantize, target, calibration, shape, value_range=checks.
     return typical_images(quantize, calibration, shape, value_range)
 
 
-def check_calibrated(quantize, model):
+def check_calibrated(quantize, about):
     """Raises ValueError for a format whose scales come from images, of a model that takes anything else."""
     checks.one_of("quantize", quantize, FORMATS)
-    if quantize in CALIBRATED and {*(given := inputs_of(model))} != {"images"}:
+    if quantize in CALIBRATED and {*about.inputs} != {"images"}:
         raise ValueError(
             "Calibration is for models of images alone: take quantize='float16' or 'dynamic'. "
-            f"Received: quantize={quantize!r} with {model.name!r}, which takes {' and '.join(given)}"
+            f"Received: quantize={quantize!r} with {about.model.name!r}, which takes {' and '.join(about.inputs)}"
         )
 
 

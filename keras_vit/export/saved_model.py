@@ -11,9 +11,9 @@ import numpy as np
 from keras_vit.export import check, prepare, runtimes, sequence
 from keras_vit.export import warm_up as warm_up_file
 from keras_vit.export.forms import float32
-from keras_vit.models.inputs import TYPES, fed, inputs_of
-from keras_vit.preparing.pixel_range import range_of
-from keras_vit.preparing.preprocessing import data_resize, evaluation_rule
+from keras_vit.models.inputs import TYPES, fed
+from keras_vit.preparing.preprocessing import data_resize
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 
 
@@ -78,8 +78,8 @@ def export_saved_model(
         write(float32(model), path, None, probabilities=probabilities, encoded=True, xla=xla)
 
     def warmed_up(path, run, report):
-        warm_up_file.write(path, _signatures(model), inputs_of(model), warm_up)
-        return {}
+        warm_up_file.write(path, _signatures(export.about), export.about.inputs, warm_up)
+        return []
 
     load = functools.partial(runtimes.saved_model, images=export.images)
     return sequence.written(export, write_all, load, warmed_up)
@@ -95,10 +95,10 @@ def _counts(warm_up):
     return counts
 
 
-def _signatures(model):
+def _signatures(about):
     """Returns the names of a model's signatures."""
-    shapes = inputs_of(model)
-    files = [*shapes] == ["images"] and shapes["images"][-1] in (1, 3) and range_of(model) == checks.BYTES
+    shapes = about.inputs
+    files = [*shapes] == ["images"] and shapes["images"][-1] in (1, 3) and about.range == checks.BYTES
     return ["serve", "serve_bytes"] if files else ["serve"]
 
 
@@ -106,13 +106,14 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     """Writes a SavedModel with the signature `serve`, and with `serve_bytes` if `encoded` and the model has it."""
     import tensorflow as tf
 
-    shapes = inputs_of(model)
+    about = Traits(model)
+    shapes = about.inputs
 
     def serve(*given):
         if encoded:  # else a loaded signature takes any shape, and one of another rank may end the process
             given = [tf.ensure_shape(values, (batch_size, *shape)) for values, shape in zip(given, shapes.values())]
         cast = {name: tf.cast(values, TYPES[name]) for name, values in zip(shapes, given)}
-        return prepare.named_outputs(model, model(fed(cast, shapes), training=False), probabilities)
+        return prepare.named_outputs(about, model(fed(cast, shapes), training=False), probabilities)
 
     serve = tf.function(serve, jit_compile=True) if xla else serve
 
@@ -121,7 +122,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
         from keras_vit.data.orientation import orientations_in_graph
         from keras_vit.data.readers.decoding import decode_in_graph, is_plain
 
-        (height, width, channels), rule = shapes["images"], evaluation_rule(model)
+        (height, width, channels), rule = shapes["images"], about.rule
         full = rule["full_size"]
         data = SimpleNamespace(
             resize=data_resize(full, rule),
@@ -140,7 +141,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     types = {**TYPES, "images": input_dtype}
     specs = [tf.TensorSpec((batch_size, *shape), types[name], name=name) for name, shape in shapes.items()]
     taken = {"serve": (serve, specs)}
-    if encoded and "serve_bytes" in _signatures(model):
+    if encoded and "serve_bytes" in _signatures(about):
         taken["serve_bytes"] = serve_bytes, [tf.TensorSpec((None,), tf.string, name="encoded")]
     module, signatures = tf.Module(), {}  # Keras's ExportArchive writes each weight twice
     for name, (function, specs) in taken.items():

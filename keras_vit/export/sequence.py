@@ -6,11 +6,11 @@ import pathlib
 import re
 from collections.abc import Callable
 
-import keras
 import numpy as np
 
 from keras_vit.export import check, prepare
 from keras_vit.export.examples import sample
+from keras_vit.traits import Traits
 from keras_vit.utils import checks, files
 
 OURS = (ValueError, TypeError, RuntimeError, OSError, ImportError, MemoryError)  # with one line each
@@ -23,13 +23,17 @@ IN_FOLDER = "assets.extra/keras_vit.json"  # of a SavedModel; a file has its JSO
 class Export:
     """A checked export that is not written yet."""
 
-    model: keras.Model
+    about: Traits
     path: pathlib.Path
     images: np.ndarray | dict  # what the model is called with, to compare on
     score: Callable | None
     probabilities: bool
     facts: dict  # what a user of the file needs
     overwrite: bool
+
+    @property
+    def model(self):
+        return self.about.model
 
 
 def checked(what, model, path, ending, compared, labels, probabilities, overwrite, limit=prepare.LIMIT, **facts):
@@ -55,13 +59,15 @@ def checked(what, model, path, ending, compared, labels, probabilities, overwrit
     path = checks.path("path", path)
     if ending and path.suffix != ending:
         raise ValueError(f"`path` must end in {ending}. Received: path={str(path)!r}")
-    prepare.check_model(model, limit)
-    prepare.check_labels(model, labels)
-    prepare.check_probabilities(model, probabilities)
+    about = Traits(model)
+    prepare.check_model(about, limit)
+    prepare.check_labels(about, labels)
+    if probabilities:
+        prepare.check_probabilities(about)
     prepare.check_parts_free(path, overwrite, folder=not ending)
-    score = check.scorer(model, images, classes, score)
-    images = sample(model, images)
-    return Export(model, path, images, score, probabilities, {**prepare.facts(model, labels), **facts}, overwrite)
+    score = check.scorer(about, images, classes, score)
+    images = sample(about, images)
+    return Export(about, path, images, score, probabilities, {**prepare.facts(about, labels), **facts}, overwrite)
 
 
 def written(export, write, load, then=None, *, quantize=None, cost=None):
@@ -71,8 +77,8 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
         export: An `Export`.
         write: Function that writes the model to a path.
         load: Function from the path to a function from images to outputs, in the file's own runtime, and its operators.
-        then: Function `(path, run, report)` for what else is done with a file that matches the model; returns more
-            fields of the report.
+        then: Function `(path, run, report)` for what else is done with a file that matches the model; returns a list
+            of `Comparison`.
         quantize: Name of the format.
         cost: Function from the path to fields of the report, in place of the time of a call.
 
@@ -84,7 +90,7 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
         run, operators = load(temporary)
         report = check.compare_with_model(
             temporary,
-            export.model,
+            export.about,
             export.images,
             run,
             operators,
@@ -93,8 +99,8 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
             score=export.score,
             cost=cost and cost(temporary),
         )
-        more = then(temporary, run, report) if then else {}
-        report = dataclasses.replace(report, path=str(export.path), **more)
+        comparisons = tuple(then(temporary, run, report)) if then else ()
+        report = dataclasses.replace(report, path=str(export.path), comparisons=comparisons)
         beside = temporary / IN_FOLDER if temporary.is_dir() else f"{temporary}.json"
         check.write_json(beside, report, **export.facts)
     return report

@@ -13,8 +13,6 @@ from keras_vit.export import quantize as formats
 from keras_vit.export.examples import sample
 from keras_vit.export.forms import export_copy
 from keras_vit.layers import MergingBlock
-from keras_vit.models.inputs import inputs_of
-from keras_vit.preparing.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
 
@@ -87,10 +85,10 @@ def export_tflite(
     export = sequence.checked(
         "A TFLite file", model, path, ".tflite", compared, labels, probabilities, overwrite, **facts
     )
-    _check_format(model, quantize, batch_size, input_dtype)
-    known = inputs_of(model).get("images"), range_of(model)
+    _check_format(export.about, quantize, batch_size, input_dtype)
+    known = export.about.inputs.get("images"), export.about.range
     calibration = formats.calibration_images(quantize, target, calibration, *known)
-    images = sample(model, calibration) if images is None and calibration is not None else export.images
+    images = sample(export.about, calibration) if images is None and calibration is not None else export.images
     if input_dtype == "uint8":
         images, calibration = (
             keras.tree.map_structure(np.round, images),
@@ -104,26 +102,26 @@ def export_tflite(
         metadata.write(path, export.facts)
 
     def on_other_hardware(path, run, report):
-        on_gpu = gpu.compare_with_cpu(path, model, images, run, report, batch_size)
-        in_half = half.compare_with_float32(model, images) if quantize == "float16" else {}
-        return {**on_gpu, **in_half}
+        on_gpu = gpu.compare_with_cpu(path, export.about, images, run, report, batch_size)
+        in_half = half.compare_with_float32(export.about, images) if quantize == "float16" else []
+        return [*in_half, *on_gpu]
 
     return sequence.written(export, write, runtimes.tflite, on_other_hardware, quantize=quantize, cost=runtimes.profile)
 
 
-def _check_format(model, quantize, batch_size, input_dtype):
+def _check_format(about, quantize, batch_size, input_dtype):
     """Raises ValueError for what formats cannot hold."""
-    if input_dtype != "float32" and "images" not in inputs_of(model):
+    if input_dtype != "float32" and "images" not in about.inputs:
         raise ValueError(
             f"`input_dtype` is for models of images. "
-            f"Received: input_dtype={checks.shown(input_dtype)} with {model.name!r}"
+            f"Received: input_dtype={checks.shown(input_dtype)} with {about.model.name!r}"
         )
-    formats.check_calibrated(quantize, model)
+    formats.check_calibrated(quantize, about)
     if quantize not in formats.CALIBRATED:
         return
     if batch_size > 1:
         raise ValueError(f"`batch_size` must be 1 for a calibrated format. Received: batch_size={batch_size}")
-    if any(isinstance(layer, MergingBlock) for layer in sublayers(model)):
+    if any(isinstance(layer, MergingBlock) for layer in sublayers(about.model)):
         raise ValueError(
             "Integers cannot hold the places of merged tokens: take quantize='float16' or 'dynamic', or a model "
             f"without merging. Received: quantize={checks.shown(quantize)}"

@@ -14,11 +14,10 @@ from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.explain.relevance import ends_in_features
-from keras_vit.export.fastest import Fastest
 from keras_vit.models.backbone import backbone, image_tower, input_of
 from keras_vit.models.kinds import name_of
 from keras_vit.preparing.preprocessing import evaluation_rule, listed, preprocess
-from keras_vit.utils import checks, progress, reading
+from keras_vit.utils import checks, reading
 from keras_vit.utils.feeding import run
 from keras_vit.utils.folders import shown
 from keras_vit.utils.keras_private import sublayers
@@ -136,8 +135,6 @@ class Embedder:
     def batches(self, images, strict=False):
         """Reads images ahead, computes their vectors batch by batch, and goes past those that cannot be read.
 
-        Where more than a minute of computing is left, the engine may change: see `Fastest`.
-
         Args:
             images: Image files, or what `preprocess` takes.
             strict: Whether to raise for an image that cannot be read.
@@ -149,7 +146,7 @@ class Embedder:
             ValueError: For an image whose features are not finite.
         """
         images = listed(images)
-        compute = Fastest(self.network, functools.partial(run, self.network), len(images), progress.say)
+        compute = functools.partial(run, self.network)
         for found in reading.batches(self.read, images, self.batch_size):
             if strict and found.errors:
                 raise next(iter(found.errors.values()))

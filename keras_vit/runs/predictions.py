@@ -124,7 +124,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     single = task.whole or aspect is not None  # a batch is one image
     traced = len(files) >= TRACED and not single
     finish = (lambda rows: task.image(_finite(rows, batch.images[0]))) if kind.pixels and task.whole else None
-    run = aspect or trained.viewer(finish, eager=not traced, count=len(files))
+    run = aspect or trained.viewer(finish, eager=not traced)
     read, count = _reading(trained, aspect)
     keeps = kind.keeps if place or paths else None
     read_all = lambda path: (read(path), keeps and keeps(encoded(path)))  # noqa: E731

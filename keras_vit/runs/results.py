@@ -18,6 +18,7 @@ from keras_vit.preparing.pixel_range import range_of, warn_unscaled
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import rundir, splits
 from keras_vit.training.devices import need_tensorflow
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
@@ -59,7 +60,7 @@ def evaluate(
     source = source_of(trained, split, arrays)
     artifacts, measured = {} if trained.in_memory else _exports(trained.home), {}
     for name, load in {trained.file: None, **artifacts}.items():
-        run = trained.answering(count=len(source)) if load is None else trained.task.answering(load(name)[0])
+        run = trained.answering() if load is None else trained.task.answering(load(name)[0])
         tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
     return measured
@@ -139,7 +140,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
     given = {"labels": fitting(trained.class_names, num_classes(trained.model)), "overwrite": overwrite}
     calibration = {}
     if calibrated := set(quantize) & set(CALIBRATED):
-        check_calibrated(min(calibrated), trained.model)
+        check_calibrated(min(calibrated), Traits(trained.model))
         need_data(trained, "its model and `calibration` to export_tflite")
         calibration = {"calibration": some_images(trained, trained.recipe.data.train, 256)["images"]}
         given |= _scored(trained)

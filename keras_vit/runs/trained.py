@@ -10,7 +10,6 @@ import numpy as np
 
 from keras_vit import config
 from keras_vit.config import cookbook
-from keras_vit.export.fastest import Fastest
 from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import stated_labels
@@ -19,7 +18,7 @@ from keras_vit.preparing.preprocessing import preprocess
 from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
-from keras_vit.utils import checks, progress
+from keras_vit.utils import checks
 from keras_vit.utils.feeding import run
 from keras_vit.utils.tiles import tiled
 
@@ -62,7 +61,7 @@ class Trained:
         """`(height, width, channels)` of the images that the model takes."""
         return image_shape(self.model)
 
-    def viewer(self, finish=None, eager=True, count=None):
+    def viewer(self, finish=None, eager=True):
         """Returns the function from inputs to what the task answers and draws: its outputs, or its learner's.
 
         Where a task has several views of a clip, it takes one view, or all with an axis of them, which it averages.
@@ -70,22 +69,20 @@ class Trained:
         Args:
             finish: Of a `whole` task: what to make of each few rows of the outputs; see `tiled`.
             eager: As in `predictor`.
-            count: As in `predictor`.
         """
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
-        own = own or self.answering(eager, count)
+        own = own or self.answering(eager)
         if averaged_views(self.task) > 1:
             from keras_vit.data.views import averaged
 
             return averaged(own, self.task, self.bound.data.batch_size)
         return tiled(own, self.size, finish=finish) if self.task.whole else own
 
-    def answering(self, eager=False, count=None):
+    def answering(self, eager=False):
         """Returns the function from inputs to what is scored and answered; arguments as in `predictor`."""
         own = self.task.answering(self.model)
-        count = count and count * averaged_views(self.task)
-        return predictor(self.model, eager, count) if own is self.model else own
+        return predictor(self.model, eager) if own is self.model else own
 
     def ids_of(self, texts, count):
         """Returns what the model takes besides images: a dictionary of the ids of texts, or an empty one.
@@ -229,17 +226,14 @@ def _names(model, path, beside=lambda: None):
     return names if len(names) == classes else tuple(map(str, range(classes)))
 
 
-def predictor(model, eager=False, count=None):
+def predictor(model, eager=False):
     """Returns the function from what a model takes to its outputs, as arrays; probabilities become logits.
 
     Args:
         model: A Keras model.
         eager: Whether to run it without tracing a graph, which is not worth it for a few images.
-        count: Number of images of all calls, to let OpenVINO compute where it is worth it; `None` for Keras alone.
     """
     compute = functools.partial(model, training=False) if eager else functools.partial(run, model)
-    if count and not eager and len(model.inputs) == 1:
-        compute = Fastest(model, compute, count, progress.say)
     as_logits = logits_by(model)
     return lambda images: as_logits(keras.ops.convert_to_numpy(compute(images)))
 

@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.export import examples, runtimes
+from keras_vit.traits import Traits
 from tests.checkpoints.helpers import randomized
 from tests.export.test_metadata import read
 from tests.marks import few
@@ -24,7 +25,7 @@ def small(**options):
 @pytest.mark.parametrize("options", [{"time_depth": 1}, {}])
 def test_every_format_gives_the_model_s_outputs(tmp_path, untimed, options):
     model = small(metadata={"labels": list("abcde")}, **options)
-    given = examples.drawn(model, 5)
+    given = examples.drawn(Traits(model), 5)
     assert given.shape == (5, 4, 8, 12, 3) and given.max() > 250
     expected = np.asarray(model(given))
     written = {

@@ -10,8 +10,9 @@ pytest.importorskip("tensorflow")
 from keras_vit import ResNetStem, export_tflite, from_recipe, vit
 from keras_vit.config import Data
 from keras_vit.data import sources
-from keras_vit.export import gpu, runtimes
+from keras_vit.export import check, gpu, runtimes
 from keras_vit.models.counting import count_macs
+from keras_vit.traits import Traits
 from tests.export.small import IMAGES, OF_TEXTS, shaken, tiny
 from tests.marks import slow
 
@@ -71,7 +72,7 @@ def narrow(variant="mu/4", stem=None, **options):
 def test_gpu_and_cpu_agree_on_models_of_texts(kind, tmp_path, vulkan, untimed):
     for name in ("float32", "float16", "dynamic"):
         report = export_tflite(OF_TEXTS[kind](), tmp_path / f"{name}.tflite", batch_size=2, **QUANTIZE[name])
-        assert (report.gpu, report.gpu_images) == ("part", 4)
+        assert (report.on("GPU").share, report.on("GPU").images) == ("part", 4)
 
 
 @slow
@@ -81,19 +82,23 @@ def test_gpu_and_cpu_agree_on_every_model(options, formats, tmp_path, vulkan, un
     for name in formats.split():
         report = export_tflite(model, tmp_path / f"{name}.tflite", **QUANTIZE[name])
         if name == "int16x8":
-            assert report.gpu == "part" or "not supported by GPU delegate: " in report.gpu_note
+            assert report.on("GPU").share == "part" or "not supported by GPU delegate: " in report.on("GPU").note
             continue
-        assert report.gpu == "all" or (name == "integer" and "map" in options.values()), report
+        assert report.on("GPU").share == "all" or (name == "integer" and "map" in options.values()), report
         exact = name in ("float32", "float16")
-        assert report.gpu_max_abs_diff < (1e-5 if exact else 0.1) * report.range, name
-        assert report.gpu_images == 4 and (not exact or report.gpu_agreement == 1)
+        assert report.on("GPU").max_abs_diff < (1e-5 if exact else 0.1) * report.range, name
+        assert report.on("GPU").images == 4 and (not exact or report.on("GPU").agreement == 1)
 
 
 @slow
 def test_batches_of_bytes(tmp_path, vulkan, untimed):
     settings = dict(batch_size=3, input_dtype="uint8", probabilities=True)
     report = export_tflite(tiny(pooling="gap"), tmp_path / "m.tflite", images=IMAGES, **settings)
-    assert report.gpu == "all" and report.gpu_max_abs_diff < 1e-5 * report.range and report.gpu_images == 4
+    assert (
+        report.on("GPU").share == "all"
+        and report.on("GPU").max_abs_diff < 1e-5 * report.range
+        and report.on("GPU").images == 4
+    )
 
 
 @slow
@@ -114,10 +119,10 @@ def test_shipped_models_on_real_images(name, data, formats, count, tmp_path, vul
     margins = best[:, -1] - best[:, -2]
     for quantize in formats:
         report = export_tflite(model, tmp_path / f"{quantize}.tflite", quantize=quantize, images=images)
-        assert report.gpu == "all" and report.gpu_images == count
+        assert report.on("GPU").share == "all" and report.on("GPU").images == count
         bound = 0.03 if quantize == "dynamic" else 1e-5
         near = (margins < 2 * bound * report.range).mean()  # ties, which rounding on the CPU alone may turn
-        assert report.gpu_max_abs_diff < bound * report.range and report.gpu_agreement >= 1 - near
+        assert report.on("GPU").max_abs_diff < bound * report.range and report.on("GPU").agreement >= 1 - near
 
 
 def test_other_outputs_fail_and_leave_nothing(tmp_path, vulkan, untimed, monkeypatch):
@@ -132,9 +137,11 @@ def test_other_outputs_fail_and_leave_nothing(tmp_path, vulkan, untimed, monkeyp
 
 def test_without_a_driver_the_report_says_so(exported):
     _, path, report = exported
-    assert "GPU: not run, no Vulkan driver was found" in str(report) and report.gpu_max_abs_diff is None
+    assert "GPU: not run, no Vulkan driver was found" in str(report) and report.on("GPU").max_abs_diff is None
     facts = json.loads(path.with_name(f"{path.name}.json").read_text())["report"]
-    assert facts["gpu"] == "not run" and facts["gpu_note"] == "no Vulkan driver was found"
+    assert [(one["on"], one["images"], one["note"]) for one in facts["comparisons"]] == [
+        ("GPU", 0, "no Vulkan driver was found")
+    ]
 
 
 @pytest.fixture
@@ -163,13 +170,13 @@ def test_a_driver_that_fails_does_not_end_the_export(script, note, exported, dri
     if script:
         monkeypatch.setattr(gpu, "_RUN", script)
         monkeypatch.setattr(gpu, "SECONDS", 1 if "sleep" in script else 60)
-    assert on_gpu(exported) == {"gpu": "not run", "gpu_note": note}
+    assert on_gpu(exported) == [check.Comparison("GPU", note=note)]
 
 
 def on_gpu(exported):
     model, path, report = exported
     run, _ = runtimes.tflite(path)
-    return gpu.compare_with_cpu(path, model, IMAGES, run, report)
+    return gpu.compare_with_cpu(path, Traits(model), IMAGES, run, report)
 
 
 @pytest.mark.parametrize(
@@ -186,8 +193,8 @@ def test_multiply_adds_are_counted_in_the_file(options, exported, tmp_path, unti
 
 def test_large_models_are_passed_over(exported, driver, monkeypatch):
     monkeypatch.setattr(gpu, "MACS", 1e3)
-    fields = on_gpu(exported)
-    assert fields["gpu"] == "not run" and "billion multiply-adds; the check runs up to 1e-06" in fields["gpu_note"]
+    [skipped] = on_gpu(exported)
+    assert skipped.images == 0 and "billion multiply-adds; the check runs up to 1e-06" in skipped.note
 
 
 def test_drivers_are_found_where_vulkan_finds_them(tmp_path, driver, monkeypatch):

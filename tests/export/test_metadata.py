@@ -9,6 +9,7 @@ from flatbuffers.table import Table
 
 from keras_vit import export_tflite
 from keras_vit.export import metadata, prepare, runtimes
+from keras_vit.traits import Traits
 from tests.export.small import IMAGES, tiny
 
 
@@ -75,7 +76,7 @@ def test_without_labels_there_is_no_archive_and_outputs_keep_their_order(exporte
     assert not zipfile.is_zipfile(path)
     copy = tmp_path / "m.tflite"
     copy.write_bytes(path.read_bytes())
-    facts = {**prepare.facts(tiny(channels=5), ["a"] * 4), "labels": ["a", "b", "c", "d"]}
+    facts = {**prepare.facts(Traits(tiny(channels=5)), ["a"] * 4), "labels": ["a", "b", "c", "d"]}
     for name, files in (("boxes", 0), ("scores", 1)):  # labels are of the scores
         graph = Read(
             data := metadata._encoded(facts, ["images"], [name], facts["labels"]), int.from_bytes(data[:4], "little")

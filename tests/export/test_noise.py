@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.export import export_onnx, export_openvino, export_saved_model, export_tflite, runtimes
 from keras_vit.generation.sampler import by_steps, drawn
+from keras_vit.traits import Traits
 from tests.checkpoints.towers import GENERATION
 from tests.dits import given, small
 from tests.marks import few
@@ -44,8 +45,8 @@ def test_a_published_model_has_its_own_steps():
     from keras_vit.export import prepare
 
     model = keras_vit.from_checkpoint(GENERATION / "dit" / "checkpoint.safetensors")
-    assert prepare.facts(model, None)["sampling"] == {"times": [0, 1000.0], "no_class": 10}
-    assert list(prepare.named_outputs(model, "x", False)) == ["prediction"]
+    assert prepare.facts(Traits(model), None)["sampling"] == {"times": [0, 1000.0], "no_class": 10}
+    assert list(prepare.named_outputs(Traits(model), "x", False)) == ["prediction"]
 
 
 def test_what_cannot_be_compared_or_calibrated(tmp_path):

@@ -12,6 +12,7 @@ import openvino
 import keras_vit
 from keras_vit.export import export_openvino, prepare, runtimes
 from keras_vit.layers import CrossAttention, MultiHeadSelfAttention
+from keras_vit.traits import Traits
 from keras_vit.utils.keras_private import sublayers
 from tests.export.small import CALIBRATION, IMAGES, KINDS, tiny
 from tests.marks import few, slow
@@ -25,8 +26,8 @@ def test_every_kind_of_model_runs_in_its_own_runtime(name, tmp_path):
     model, images = KINDS[name]()
     report = export_openvino(model, tmp_path / "m.xml", images=images)
     assert report.max_abs_diff < 1e-5 * report.range and report.agreement > 0.999
-    assert report.half == ("bfloat16" if BFLOAT16 else None)
-    names = set(prepare.named_outputs(model, np.zeros((1, *model.output_shape[1:]), "float32"), False))
+    assert bool(report.on("bfloat16")) == BFLOAT16
+    names = set(prepare.named_outputs(Traits(model), np.zeros((1, *model.output_shape[1:]), "float32"), False))
     read = openvino.Core().read_model(tmp_path / "m.xml")
     assert {name for output in read.outputs for name in output.names} == names
     assert read.input(0).names == {"images"} and read.input(0).partial_shape[0].is_dynamic
@@ -48,7 +49,9 @@ def test_the_files_say_what_a_user_needs(tmp_path):
     score = lambda outputs: {"mean": outputs.mean()}  # noqa: E731
     report = export_openvino(tiny(), path, images=IMAGES, labels=list("abcd"), probabilities=True, score=score)
     assert report.bytes == path.stat().st_size + (tmp_path / "m.bin").stat().st_size and report.score == "mean"
-    assert not BFLOAT16 or (report.half_accuracy == pytest.approx(0.25) and "in bfloat16, as Open" in str(report))
+    assert not BFLOAT16 or (
+        report.on("bfloat16").accuracy == pytest.approx(0.25) and "in bfloat16, as Open" in str(report)
+    )
     read, said = openvino.Core().read_model(path), json.loads((tmp_path / "m.xml.json").read_text())
     inside = {name: json.loads(read.get_rt_info(["keras_vit", name]).value) for name in ("labels", "input")}
     assert inside["labels"] == said["labels"] == ["a", "b", "c", "d"]

@@ -10,6 +10,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit import from_recipe, vit  # noqa: E402
 from keras_vit.export import prepare  # noqa: E402
 from keras_vit.models import kinds  # noqa: E402
+from keras_vit.traits import Traits  # noqa: E402
 from keras_vit.utils import files  # noqa: E402
 from keras_vit.utils.keras_private import shapes_only  # noqa: E402
 
@@ -103,24 +104,24 @@ def two_outputs():
 )
 def test_a_model_that_is_not_of_images_and_one_tensor_is_an_error(model, message):
     with pytest.raises(ValueError, match=message):
-        prepare.check_model(model)
+        prepare.check_model(Traits(model))
 
 
 def test_a_model_that_is_too_large_is_named_before_it_is_built():
     with pytest.raises(ValueError, match=r"less than 2 GB in this format. Received: 'vit_H_14', 2\.5 GB"):
-        prepare.check_model(shapes_only(lambda: vit("H/14", num_classes=10)))
+        prepare.check_model(Traits(shapes_only(lambda: vit("H/14", num_classes=10))))
 
 
 def test_labels_are_counted():
     model = vit("mu/4", image_size=8, num_classes=3)
-    prepare.check_labels(model, ["a", "b", "c"])
+    prepare.check_labels(Traits(model), ["a", "b", "c"])
     for labels in (["a"], "abc"):
         with pytest.raises(ValueError, match="must be a list of 3 class names"):
-            prepare.check_labels(model, labels)
+            prepare.check_labels(Traits(model), labels)
 
 
 def test_labels_default_to_the_model_s_metadata():
-    assert prepare.facts(from_recipe("mnist", pretrained=True), None)["labels"] == list("0123456789")
+    assert prepare.facts(Traits(from_recipe("mnist", pretrained=True)), None)["labels"] == list("0123456789")
 
 
 def test_all_missing_converters_are_in_one_error(monkeypatch):
@@ -136,20 +137,20 @@ def test_all_missing_converters_are_in_one_error(monkeypatch):
 
 def test_probabilities_are_not_made_of_probabilities():
     model = vit("mu/4", image_size=8, num_classes=3)
-    prepare.check_probabilities(model, True)
+    prepare.check_probabilities(Traits(model))
     with pytest.raises(ValueError, match="The model returns probabilities already"):
-        prepare.check_probabilities(keras.Model(model.input, keras.ops.softmax(model.output)), True)
+        prepare.check_probabilities(Traits(keras.Model(model.input, keras.ops.softmax(model.output))))
 
 
 def test_probabilities_and_thresholds_of_several_labels():
     model = vit("mu/4", image_size=8, num_classes=3)
     logits = np.float32([[1, -2, 0.5]])
-    said = prepare.named_outputs(model, logits, True)["probabilities"]
+    said = prepare.named_outputs(Traits(model), logits, True)["probabilities"]
     np.testing.assert_allclose(np.sum(said), 1, rtol=1e-5)
     kinds.note(model, "labels")
     model.get_layer("rescale").metadata["thresholds"] = [0.2, 0.3, 0.4]
-    said = prepare.named_outputs(model, logits, True)["probabilities"]
+    said = prepare.named_outputs(Traits(model), logits, True)["probabilities"]
     np.testing.assert_allclose(said, 1 / (1 + np.exp(-logits)), rtol=1e-5)
-    assert prepare.facts(model, None)["thresholds"] == [0.2, 0.3, 0.4]
+    assert prepare.facts(Traits(model), None)["thresholds"] == [0.2, 0.3, 0.4]
     kinds.note(model, "classes")
-    assert "thresholds" not in prepare.facts(model, None)
+    assert "thresholds" not in prepare.facts(Traits(model), None)

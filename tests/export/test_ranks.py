@@ -83,9 +83,9 @@ RARE = [
 def test_plain_keras_is_right_on_the_gpu_too(make, settings, tmp_path, vulkan, untimed):
     calibration = {"calibration": CALIBRATION} if settings.get("quantize") == "int8" else {}
     report = export_tflite(make(), tmp_path / "m.tflite", images=CALIBRATION[:4], **settings, **calibration)
-    assert report.gpu == "all", report.gpu_note
+    assert report.on("GPU").share == "all", report.on("GPU").note
     exact = settings.get("quantize") in (None, "float16")
-    assert report.gpu_max_abs_diff < (1e-5 if exact else 0.05) * report.range
+    assert report.on("GPU").max_abs_diff < (1e-5 if exact else 0.05) * report.range
 
 
 def before_and_after(tmp_path, monkeypatch, model, **settings):

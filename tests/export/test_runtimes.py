@@ -5,6 +5,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.export import prepare, runtimes
+from keras_vit.traits import Traits
 from keras_vit.utils.keras_private import tflite_operators
 from tests.marks import slow
 
@@ -48,7 +49,7 @@ def test_boxes_in_pixels_and_scores_are_the_models_output(tmp_path):
         variable.assign(rng.normal(size=variable.shape) * 0.3)
     images = rng.integers(0, 256, (3, 32, 24, 3)).astype("float32")
     expected = np.asarray(model(images))
-    named = {name: np.asarray(value) for name, value in prepare.named_outputs(model, expected, False).items()}
+    named = {name: np.asarray(value) for name, value in prepare.named_outputs(Traits(model), expected, False).items()}
     assert named["boxes"].shape == (3, 7, 4) and named["boxes"][..., 3].max() > 10
     np.testing.assert_allclose(runtimes.packed(named, (32, 24)), expected, rtol=1e-6)
     report = keras_vit.export_tflite(model, tmp_path / "m.tflite", images=images)

@@ -11,6 +11,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import text_tower, two_towers, vit
 from keras_vit.export import examples, runtimes
+from keras_vit.traits import Traits
 from tests.export.small import OF_TEXTS, WORDS
 from tests.export.test_metadata import read
 from tests.marks import few
@@ -23,7 +24,7 @@ NAMES = {"text": ["texts"], "answers": ["images", "texts"], "pairs": ["images", 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_every_format_gives_the_model_s_outputs_by_name(tmp_path, untimed, kind):
     model = OF_TEXTS[kind]()
-    given = examples.drawn(model, 5)
+    given = examples.drawn(Traits(model), 5)
     expected = np.asarray(model(given))
     written = {
         "saved": (keras_vit.export_saved_model, runtimes.saved_model, {"warm_up": (1, 3)}),

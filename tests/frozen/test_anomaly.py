@@ -8,6 +8,7 @@ import keras_vit
 from keras_vit import AnomalyDetector
 from keras_vit.export import prepare
 from keras_vit.frozen.anomaly import image_scores
+from keras_vit.traits import Traits
 from keras_vit.utils.warned import LeftOut
 
 pytestmark = pytest.mark.backend
@@ -161,5 +162,5 @@ def test_an_export_states_how_a_score_is_made(detector):
     np.testing.assert_allclose(image_scores(maps), by_hand, rtol=1e-6)
     rescale = detector.model.get_layer("rescale")
     before, rescale.metadata = rescale.metadata, {"labels": list("abcdefgh")}  # as many as the map has columns
-    assert prepare.facts(detector.model, None)["labels"] is None
+    assert prepare.facts(Traits(detector.model), None)["labels"] is None
     rescale.metadata = before

@@ -37,7 +37,7 @@ def test_many_images_are_answered_by_a_graph_of_one_batch_size(run, pictures, mo
     monkeypatch.setattr(predictions, "TRACED", 5)
     monkeypatch.setattr(predictions, "IMAGES", 2)
     noted = lambda run, eager: lambda images: asked.append((len(images), eager)) or run(images)  # noqa: E731
-    monkeypatch.setattr(trained, "predictor", lambda model, eager, count: noted(real(model, eager, count), eager))
+    monkeypatch.setattr(trained, "predictor", lambda model, eager: noted(real(model, eager), eager))
     many = predictions.predict(run, pictures)
     assert asked == [(2, False)] * 3 and [[*dict(one)] for one in many] == [[*dict(one)] for one in few]
     np.testing.assert_allclose([[*dict(one).values()] for one in many], [[*dict(one).values()] for one in few], 1e-5)

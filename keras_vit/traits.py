@@ -1,0 +1,97 @@
+"""What is known of a model. It is found once, where a journey begins, and handed on."""
+
+import functools
+
+from keras_vit.models.backbone import TOWERS, has_towers, image_tower
+from keras_vit.models.captioner import is_captioner
+from keras_vit.models.dit import is_dit
+from keras_vit.models.inputs import inputs_of, table_of
+from keras_vit.models.kinds import kind_of, name_of
+from keras_vit.models.metadata import stated_labels, stated_thresholds
+from keras_vit.models.outputs import num_classes, returns_probabilities
+from keras_vit.preparing.pixel_range import range_of
+from keras_vit.preparing.preprocessing import evaluation_rule
+
+
+class Traits:
+    """What is known of a model; each is looked up when it is first asked for, and kept.
+
+    Make it after the last change of the model: what was found before stays.
+
+    Args:
+        model: A `keras.Model`.
+    """
+
+    def __init__(self, model):
+        self.model = model
+
+    @functools.cached_property
+    def structure(self):
+        """How it is put together: `"towers"`, `"captioner"`, `"dit"`, or `"plain"` for all others."""
+        kinds = {"towers": has_towers, "captioner": is_captioner, "dit": is_dit}
+        return next((name for name, fits in kinds.items() if fits(self.model)), "plain")
+
+    @functools.cached_property
+    def tower(self):
+        """The part that sees images: the image tower, or the model itself."""
+        return image_tower(self.model)
+
+    @functools.cached_property
+    def pairs(self):
+        """Whether its outputs are of one batch: false of two towers that give logits of all images with all texts."""
+        return self.structure != "towers" or getattr(self.model.get_layer(TOWERS[2]), "pairs", True)
+
+    @functools.cached_property
+    def inputs(self):
+        """What it takes: a dictionary from names, such as `"images"`, to shapes without batch; see `inputs_of`."""
+        return inputs_of(self.model)
+
+    @functools.cached_property
+    def size(self):
+        """`(height, width)` of its images; `()` without images."""
+        return tuple(self.inputs.get("images", ())[:2])
+
+    @functools.cached_property
+    def range(self):
+        """The lowest and the highest value of a pixel, or `None` if it is not known; see `range_of`."""
+        return range_of(self.model)
+
+    @functools.cached_property
+    def rule(self):
+        """How an image becomes its input; see `evaluation_rule`."""
+        return evaluation_rule(self.model)
+
+    @functools.cached_property
+    def words(self):
+        """The layer that looks up words, and the number of its rows; see `table_of`."""
+        return table_of(self.model)
+
+    @functools.cached_property
+    def gives(self):
+        """The name of the kind of its output, such as `"classes"`."""
+        return name_of(self.model)
+
+    @functools.cached_property
+    def kind(self):
+        """The `Kind` of its output; ValueError for an unknown one."""
+        return kind_of(self.model)
+
+    @functools.cached_property
+    def shares(self):
+        """Whether it returns probabilities."""
+        return returns_probabilities(self.model)
+
+    @functools.cached_property
+    def classes(self):
+        """The number of its classes."""
+        return num_classes(self.model)
+
+    @functools.cached_property
+    def labels(self):
+        """The names of its classes, a tuple; `None` if there are none."""
+        return stated_labels(self.model)
+
+    @functools.cached_property
+    def thresholds(self):
+        """The thresholds of several labels, a list; `None` for other models."""
+        return stated_thresholds(self.model)

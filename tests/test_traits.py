@@ -1,0 +1,37 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vit import class_names, dit, vit
+from keras_vit.traits import Traits
+from tests import captions
+from tests.towers import two_towers
+
+SMALL = dict(variant=None, image_size=8, patch_size=4, width=16, depth=1, num_heads=2, channels=1)
+pytestmark = pytest.mark.backend
+
+
+def test_a_classifier():
+    model = vit(**SMALL, num_classes=2, value_range=(0, 1))
+    class_names(model, ["cat", "dog"])
+    about = Traits(model)
+    assert (about.structure, about.gives, about.classes, about.labels) == ("plain", "classes", 2, ("cat", "dog"))
+    assert about.inputs == {"images": (8, 8, 1)} and about.size == (8, 8) and tuple(about.range) == (0, 1)
+    assert about.tower is model and about.pairs and not about.shares and about.thresholds is None
+    assert tuple(about.rule["full_size"]) == (8, 8) and about.words == (None, 0)
+    assert Traits(keras.Model(model.input, keras.ops.softmax(model.output))).shares
+
+
+def test_what_is_found_is_kept(monkeypatch):
+    about = Traits(vit(**SMALL, num_classes=2))
+    known = about.inputs
+    monkeypatch.setattr("keras_vit.traits.inputs_of", None)
+    assert about.inputs is known
+
+
+def test_structures():
+    assert Traits(dit(**SMALL, num_classes=3)).structure == "dit"
+    assert Traits(captions.small()).structure == "captioner"
+    both = two_towers()
+    assert Traits(both).structure == "towers" and Traits(both).tower is both.get_layer("image")
+    assert Traits(np.zeros(3)).structure == "plain"
