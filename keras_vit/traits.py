@@ -10,7 +10,7 @@ from keras_vit.models.kinds import kind_of, name_of
 from keras_vit.models.metadata import stated_labels, stated_thresholds
 from keras_vit.models.outputs import num_classes, returns_probabilities
 from keras_vit.preparing.pixel_range import range_of
-from keras_vit.preparing.preprocessing import evaluation_rule
+from keras_vit.preparing.preprocessing import Preparation, evaluation_rule
 
 
 class Traits:
@@ -60,6 +60,11 @@ class Traits:
     def rule(self):
         """How an image becomes its input; see `evaluation_rule`."""
         return evaluation_rule(self.model)
+
+    @functools.cached_property
+    def preparation(self):
+        """The function that makes its input of images, a `Preparation`; ValueError for a model of other inputs."""
+        return Preparation(self.model)
 
     @functools.cached_property
     def words(self):

@@ -16,7 +16,7 @@ from keras_vit.explain.embedding import vectors_of
 from keras_vit.explain.relevance import ends_in_features
 from keras_vit.models.backbone import backbone, image_tower, input_of
 from keras_vit.models.kinds import name_of
-from keras_vit.preparing.preprocessing import evaluation_rule, listed, preprocess
+from keras_vit.preparing.preprocessing import Preparation, listed
 from keras_vit.utils import checks, reading
 from keras_vit.utils.feeding import run
 from keras_vit.utils.folders import shown
@@ -57,6 +57,7 @@ class Embedder:
         if tokens and projected:
             raise ValueError("Vectors of patches have no projection. Received: tokens=True, projected=True")
         self.model = _built(model, projected)
+        self.prepare = Preparation(self.model)
         head = head_of_texts(self.model)
         self.name = "" if isinstance(model, keras.Model) else _name(model)
         self.batch_size = batch_size
@@ -90,7 +91,7 @@ class Embedder:
         about = {
             "images": list(self.model.input_shape[1:]),
             "vectors": list(self.shape),
-            "rule": evaluation_rule(self.model),
+            "rule": self.prepare.rule,
             "layers": [_computes(layer) for layer in sublayers(self.network) if not isinstance(layer, keras.Model)],
         }
         digest = hashlib.blake2b(json.dumps(about, sort_keys=True, default=str).encode(), digest_size=16)
@@ -100,7 +101,7 @@ class Embedder:
 
     def read(self, image):
         """Returns an image's pixels, `(1, height, width, channels)`, as `preprocess` makes them; raises like it."""
-        return preprocess(self.model, image)
+        return self.prepare(image)
 
     def __call__(self, images, bad_images="raise", then=np.asarray):
         """Returns the vectors of images of any sizes, `(images, ...)`, float32.

@@ -10,7 +10,7 @@ from keras_vit.generation.batched_writing import Plan, batches
 from keras_vit.generation.search import Rules
 from keras_vit.generation.writer import parts_of
 from keras_vit.models.captioner import MARKS, words_of
-from keras_vit.preparing.preprocessing import listed, preprocess
+from keras_vit.preparing.preprocessing import Preparation, listed
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.families import FAMILIES
 from keras_vit.utils import checks, progress
@@ -137,7 +137,8 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     numbers = {name: float(how[name]) for name in ("length_penalty", "temperature", "top_p")}
     rules = Rules(length, marks["end"], marks["pad"], top_k=how["top_k"], **numbers)
     draws = np.random.default_rng(seed).random((len(begun), length), "float32") if rules.temperature else None
-    read = (lambda i: None) if images is None else (lambda i: preprocess(image, images[i]))
+    prepare = None if images is None else Preparation(image)
+    read = (lambda i: None) if images is None else (lambda i: prepare(images[i]))
     return Plan(model, image, images, read, begun, draws, rules, beams, batch_size, tokens)
 
 

@@ -15,7 +15,8 @@ from keras_vit.models.inputs import image_shape
 from keras_vit.models.kinds import name_of
 from keras_vit.models.map_heads import head_of
 from keras_vit.preparing.evaluation_rule import keeping_aspect
-from keras_vit.preparing.preprocessing import evaluation_rule, listed, resized_to
+from keras_vit.preparing.preprocessing import listed
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.depth_maps import resized_map
 from keras_vit.utils.resampling import resize_grid
@@ -54,7 +55,8 @@ def estimate_depth(model: keras.Model, images: Any) -> list[np.ndarray]:
     checks.model(model)
     if name_of(model) != "depth":
         raise ValueError(f"`model` must estimate depth, such as Depth Anything. Received: {model.name!r}")
-    own = own_aspect(model) or _OneSize(model)
+    about = Traits(model)
+    own = own_aspect(about) or _OneSize(about)
     found = []
     for image in listed(images):
         size, pixels = own.read(image)
@@ -62,30 +64,32 @@ def estimate_depth(model: keras.Model, images: Any) -> list[np.ndarray]:
     return found
 
 
-def own_aspect(model):
-    """Returns the `OwnAspect` of a model whose source keeps the aspect ratio of images; `None` for any other model."""
-    aspect, head = evaluation_rule(model).get("aspect") or {}, head_of(model)
-    if head is None or "positions" not in aspect or name_of(model) != "depth":
+def own_aspect(about):
+    """Returns the `OwnAspect` of a model whose source keeps the aspect ratio, by its `Traits`; `None` for another."""
+    model = about.model
+    aspect, head = about.rule.get("aspect") or {}, head_of(model)
+    if head is None or "positions" not in aspect or about.gives != "depth":
         return None
     plain = all(re.fullmatch(PARTS, layer.name) for layer in model.layers[1:])
     fits = all(aspect["multiple"] % side == 0 for side in model.get_layer("patches").patch_size)
-    return OwnAspect(model, aspect, head) if plain and fits else None
+    return OwnAspect(about, aspect, head) if plain and fits else None
 
 
 class _OneSize:
     """What `OwnAspect` is, for a model that sees all images at its one size."""
 
-    def __init__(self, model):
-        rule = evaluation_rule(model)
+    def __init__(self, about):
+        rule = about.rule
         if rule["resize"] != "direct":
             raise ValueError(
                 "`model` must see all of an image, and the metadata of its first layer say that it is cut: "
                 f"preprocess(model, images) is what it sees. Received: resize={rule['resize']!r}"
             )
-        self.model = model
+        self.model = about.model
+        self.preparation = about.preparation
 
     def read(self, image):
-        return resized_to(self.model, image, lambda shape: image_shape(self.model)[:2])
+        return self.preparation.resized(image, lambda shape: self.preparation.size)
 
     def __call__(self, images):
         return ops.convert_to_numpy(self.model(images, training=False))
@@ -95,7 +99,7 @@ class OwnAspect:
     """A model of depth at the size of each image. Blocks are the model's; layers of one grid are copied for each size.
 
     Args:
-        model: A model with a `DepthHead`.
+        about: The `Traits` of a model with a `DepthHead`.
         aspect: `aspect` in its evaluation rule; see `keras_vit.preprocess`.
         head: What `head_of` returns.
 
@@ -106,9 +110,10 @@ class OwnAspect:
         `(batch, height, width, 1)`, an array.
     """
 
-    def __init__(self, model, aspect, head):
-        check_plain(model, "Depth at an image's own aspect ratio", lora=False)
-        self.model = model
+    def __init__(self, about, aspect, head):
+        check_plain(about.model, "Depth at an image's own aspect ratio", lora=False)
+        self.model = about.model
+        self.preparation = about.preparation
         self.aspect = aspect
         self.taps = head["blocks"]
         self.normed = head["normed"]
@@ -117,7 +122,7 @@ class OwnAspect:
     def read(self, image):
         """Returns the `(height, width)` of an image, and its pixels at the size for the model."""
         name = repr(str(image)) if isinstance(image, (str, os.PathLike)) else "an array"
-        return resized_to(self.model, image, functools.partial(self.size_of, name=name))
+        return self.preparation.resized(image, functools.partial(self.size_of, name=name))
 
     def size_of(self, shape, name="an image"):
         """Returns the size at which the model sees an image of `(height, width)`; ValueError for a very long one."""

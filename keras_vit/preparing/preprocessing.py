@@ -64,34 +64,56 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     >>> preprocess(model, ["cat.jpg", "dog.png"]).shape
     (2, 224, 224, 3)
     """
-    if not isinstance(model, keras.Model):
-        raise TypeError(f"`model` must be a Keras model. Received: {type(model).__name__}")
-    shape = input_shape_of(model)
-    if not isinstance(shape, tuple) or len(shape) not in (IMAGES, CLIPS) or None in shape[1:]:
-        raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
-    *size, channels = shape[-3:]
-    rule = evaluation_rule(model)
-    full, known = rule["full_size"], range_of(model)
-    prepare = lambda pixels: _within(_prepare(pixels, full, rule)[: size[0], : size[1]], known)  # noqa: E731
-    if len(shape) == CLIPS:
-        return prepared(model, images, prepare, known)
-    images = listed(images)
-    if not images:
-        raise ValueError("`images` must contain an image. Received: an empty list")
-    images = np.stack([_open(image, channels, prepare, known) for image in images])
-    if known is None:
-        warn_unscaled(model, images)
-    return images
+    return Preparation(model)(images)
 
 
-def resized_to(model, image, size_of):
-    """Returns the `(height, width)` of an image, and its pixels at the size that a function makes of it.
+class Preparation:
+    """How images become what a model takes: its size, its rule and its range, which are looked up once.
 
-    They are resized as in `preprocess`, and float32 `(*size, channels)`. Other arguments are as there.
+    Args:
+        model: As in `preprocess`; errors as there.
     """
-    rule, known = evaluation_rule(model), range_of(model)
-    prepare = lambda pixels: _within(_resize(pixels, size_of(pixels.shape[:2]), rule), known)  # noqa: E731
-    return _open(image, input_shape_of(model)[-1], lambda pixels: (pixels.shape[:2], prepare(pixels)), known)
+
+    def __init__(self, model):
+        if not isinstance(model, keras.Model):
+            raise TypeError(f"`model` must be a Keras model. Received: {type(model).__name__}")
+        shape = input_shape_of(model)
+        if not isinstance(shape, tuple) or len(shape) not in (IMAGES, CLIPS) or None in shape[1:]:
+            raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
+        self.model = model
+        self.shape = shape
+        self.size = shape[-3:-1]
+        self.rule = evaluation_rule(model)
+        self.range = range_of(model)
+
+    def __call__(self, images):
+        """Returns what `preprocess` does."""
+        if len(self.shape) == CLIPS:
+            return prepared(self.model, images, self._cut, self.range)
+        images = listed(images)
+        if not images:
+            raise ValueError("`images` must contain an image. Received: an empty list")
+        images = np.stack([_open(image, self.shape[-1], self._cut, self.range) for image in images])
+        if self.range is None:
+            warn_unscaled(self.model, images)
+        return images
+
+    def resized(self, image, size_of):
+        """Returns the `(height, width)` of an image, and its pixels at the size that a function makes of it.
+
+        They are resized as in `preprocess`, and float32 `(*size, channels)`.
+        """
+
+        def both(pixels):
+            shape = pixels.shape[:2]
+            return shape, _within(_resize(pixels, size_of(shape), self.rule), self.range)
+
+        return _open(image, self.shape[-1], both, self.range)
+
+    def _cut(self, pixels):
+        """Returns the pixels of an image, `(height, width, channels)`, resized and cropped."""
+        height, width = self.size
+        return _within(_prepare(pixels, self.rule["full_size"], self.rule)[:height, :width], self.range)
 
 
 def evaluation_rule(model):

@@ -8,12 +8,10 @@ import numpy as np
 from keras_vit.explain.attention import attention_rollout
 from keras_vit.explain.relevance import attention_relevance, has_classes
 from keras_vit.explain.texts import attention_of_answer, attention_of_text, attention_of_words, reads_both
-from keras_vit.models.backbone import has_towers, image_tower
-from keras_vit.models.captioner import is_captioner, words_of
-from keras_vit.models.dit import is_dit
+from keras_vit.models.backbone import image_tower
+from keras_vit.models.captioner import words_of
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
-from keras_vit.preparing.pixel_range import range_of
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.trained import load_run, read
 from keras_vit.training import rundir
@@ -39,7 +37,7 @@ def explain(target, files=(), folder=None, *, texts=None):
         The paths of the pictures.
     """
     trained = load_run(target)
-    if files and is_dit(trained.model):
+    if files and trained.about.structure == "dit":
         raise ValueError(f"A model that draws images takes none: leave them out. Received: {len(files)} files")
     if not files:
         need_data(trained, "image files")
@@ -107,33 +105,53 @@ def similarity_of(model, images, ids):
 
 
 def _attention(trained, examples, outputs, titles):
-    """Returns the figure of where a model looked: for each written word, for an answer, or at all, or `None`."""
+    """Returns the figure of where a model looked, or `None`."""
+    draw = FIGURES.get(trained.about.structure, _attended)
+    return draw(trained, examples, outputs, titles)
+
+
+def _nothing(trained, examples, outputs, titles):
+    """Returns `None`: a model that draws images looks at none."""
+
+
+def _written(trained, examples, outputs, titles):
+    """Returns a figure of where a captioner looked for each word that it wrote."""
     from keras_vit import plots
 
-    model, images, task = trained.model, examples["images"], trained.task
-    if is_dit(model):
-        return None  # it draws images, and looks at none
-    shown = canvas.as_bytes(images, range_of(model))
-    if is_captioner(model):
-        marks = words_of(model.get_layer("text")).metadata
-        images, shown, titles = images[:WRITTEN], shown[:WRITTEN], titles[:WRITTEN]
-        ids = np.insert(np.asarray(outputs)[:WRITTEN, :-1].astype("int32"), 0, marks["start"], axis=1)
-        whole = [
-            itertools.takewhile(lambda id: id not in (marks["end"], marks["pad"]), row[1:]) for row in ids.tolist()
-        ]
-        named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
-        words = [named([[id] for id in row]) for row in whole]
-        return plots.plot_words(shown, attention_of_words(model, images, ids), words, titles)
-    support = support_of(model)
-    if task.clips is not None:
+    model, images, task = trained.model, examples["images"][:WRITTEN], trained.task
+    marks = words_of(model.get_layer("text")).metadata
+    ids = np.insert(np.asarray(outputs)[:WRITTEN, :-1].astype("int32"), 0, marks["start"], axis=1)
+    whole = [itertools.takewhile(lambda id: id not in (marks["end"], marks["pad"]), row[1:]) for row in ids.tolist()]
+    named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
+    words = [named([[id] for id in row]) for row in whole]
+    shown = canvas.as_bytes(images, trained.about.range)
+    return plots.plot_words(shown, attention_of_words(model, images, ids), words, titles[:WRITTEN])
+
+
+def _similar(trained, examples, outputs, titles):
+    """Returns a figure of where images are near their texts."""
+    from keras_vit import plots
+
+    shown = canvas.as_bytes(examples["images"], trained.about.range)
+    figure = plots.plot_maps(shown, similarity_of(trained.model, examples["images"], examples["texts"]), titles)
+    lettering.heading(figure, SIMILARITY)
+    return figure
+
+
+def _attended(trained, examples, outputs, titles):
+    """Returns a figure of where a model looked for its answer, or at all."""
+    from keras_vit import plots
+
+    model, images = trained.model, examples["images"]
+    shown, support = canvas.as_bytes(images, trained.about.range), support_of(model)
+    if trained.task.clips is not None:
         return plots.plot_clips(shown, _heats(model, images), titles)
     if reads_both(model):
         return plots.plot_maps(shown, support(examples), titles) if support else None
-    if has_towers(model):
-        figure = plots.plot_maps(shown, similarity_of(model, images, examples["texts"]), titles)
-        lettering.heading(figure, SIMILARITY)
-        return figure
-    return plots.plot_attention(image_tower(model), images, titles, "relevance" if support else "rollout")
+    return plots.plot_attention(trained.about.tower, images, titles, "relevance" if support else "rollout")
+
+
+FIGURES = {"dit": _nothing, "captioner": _written, "towers": _similar}  # by `Traits.structure`; others `_attended`
 
 
 def _heats(model, clips):

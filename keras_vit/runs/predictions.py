@@ -40,9 +40,8 @@ def predict(
 
     A model, or a `.keras` file, whose published preprocessing keeps the aspect ratio, such as Depth Anything, sees each
     image at its own; see `keras_vit.estimate_depth`. From 512 images on any other model runs as a graph, whose numbers
-    differ by rounding. Where that takes more than a minute, OpenVINO computes the rest, if it is installed and proves
-    faster on the same outputs; a line on standard error says so. The table of answers is written row by row, and memory
-    does not grow with the images but for the list that is returned.
+    differ by rounding. The table of answers is written row by row, and memory does not grow with the images but for the
+    list that is returned.
 
     Args:
         target: As in `keras_vit.load_run`, such as the directory of a run, a `.keras` file or a Keras model.
@@ -120,7 +119,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     for name, path in paths.items():
         _check_table(name, path, files, kind)
     place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
-    aspect = own_aspect(trained.model) if trained.alone else None  # a recipe's model sees what it was trained on
+    aspect = own_aspect(trained.about) if trained.alone else None  # a recipe's model sees what it was trained on
     single = task.whole or aspect is not None  # a batch is one image
     traced = len(files) >= TRACED and not single
     finish = (lambda rows: task.image(_finite(rows, batch.images[0]))) if kind.pixels and task.whole else None

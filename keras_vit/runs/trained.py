@@ -11,13 +11,11 @@ import numpy as np
 from keras_vit import config
 from keras_vit.config import cookbook
 from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
-from keras_vit.models.kinds import name_of
-from keras_vit.models.metadata import stated_labels
 from keras_vit.models.outputs import count_classes, labels_beside, logits_by, num_classes
-from keras_vit.preparing.preprocessing import preprocess
 from keras_vit.tasks.of_clips import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import run
 from keras_vit.utils.tiles import tiled
@@ -38,12 +36,17 @@ class Trained:
     in_memory: bool = False  # whether the caller passed the model itself, of which no file is known
 
     @functools.cached_property
+    def about(self):
+        """The `Traits` of the model."""
+        return Traits(self.model)
+
+    @functools.cached_property
     def bound(self):
         """The recipe, with the classes in its task, and what the model's file says of it.
 
         Of a file outside a run directory it is a stand-in, to classify arrays of the model's size.
         """
-        name, gives = pathlib.Path(self.file).stem, name_of(self.model)
+        name, gives = pathlib.Path(self.file).stem, self.about.gives
         task = config.Depth() if gives == "depth" else config.Classify(multilabel=gives == "labels")
         task = config.Regress.of_numbers(self.model) if gives == "numbers" else task
         task = config.ClassifyClips.of_clips(self.model) if len(self.size) == CLIPS - 1 else task
@@ -202,27 +205,28 @@ def _of_run(folder, file):
 
 def _alone(path):
     model = rundir.read_model(path)
-    names = _names(model, path, lambda: labels_beside(path))
+    names = _names(Traits(model), path, lambda: labels_beside(path))
     return Trained(model, None, names, str(path), path.with_suffix(""))
 
 
 def _in_memory(model):
-    names, home = _names(model, model.name), pathlib.Path("exports", model.name)
+    names, home = _names(Traits(model), model.name), pathlib.Path("exports", model.name)
     return Trained(model, None, names, model.name, home, in_memory=True)
 
 
-def _names(model, path, beside=lambda: None):
+def _names(about, path, beside=lambda: None):
     """Returns the class names of a model without a recipe; raises ValueError unless it takes images and classifies."""
+    model = about.model
     _check_images(model, path)
     if len(model.inputs) > 1:
         raise ValueError(
             f"{str(path)!r} must take images alone: what a model does with more inputs is in its run directory. "
             f"Received: {len(model.inputs)} inputs"
         )
-    if name_of(model) in ("depth", "numbers"):
+    if about.gives in ("depth", "numbers"):
         return ()
-    classes = _classes(model, path)
-    names = stated_labels(model) or beside() or ()
+    classes = _classes(about, path)
+    names = about.labels or beside() or ()
     return names if len(names) == classes else tuple(map(str, range(classes)))
 
 
@@ -249,7 +253,7 @@ def reader(trained, several=False):
     With `several`, it reads all views of a clip of whose views the task makes its answer, an axis more.
     """
     if trained.alone:
-        return lambda file: preprocess(trained.model, file)[0]
+        return lambda file: trained.about.preparation(file)[0]
     if several and averaged_views(trained.task) > 1:
         from keras_vit.data import views
 
@@ -276,12 +280,12 @@ def _check_images(model, path):
         )
 
 
-def _classes(model, path):
+def _classes(about, path):
     """Returns the number of classes of a classifier; raises ValueError for any other model."""
     from keras_vit.explain.relevance import ends_in_features
 
-    gives = model.output_shape
-    if name_of(model) == "embeddings":
+    model, gives = about.model, about.model.output_shape
+    if about.gives == "embeddings":
         raise ValueError(f"{str(path)!r} must be an image classifier: it returns embeddings. See zero_shot_classifier")
     if ends_in_features(model):
         raise ValueError(f"{str(path)!r} must be an image classifier: it has no head. Received: output shape {gives}")
@@ -290,4 +294,4 @@ def _classes(model, path):
             f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, "
             f"classes). Received: output shape {gives}"
         )
-    return gives[1] if name_of(model) == "labels" else count_classes(model)
+    return gives[1] if about.gives == "labels" else count_classes(model)

@@ -7,6 +7,7 @@ from PIL import Image
 
 from keras_vit import add_lora, estimate_depth, from_checkpoint, load_weights, preprocess, vit
 from keras_vit.inference.depth import SIZES, own_aspect
+from keras_vit.traits import Traits
 from keras_vit.utils.depth_maps import resized_map
 from tests import depths, poses
 from tests.checkpoints.formats.test_huggingface_depth import copied
@@ -49,7 +50,7 @@ def photo(height, width):
 def test_equals_the_model_of_that_size(case, multiple, shape, size, tmp_path):
     """Positions are resampled from the file's table both ways; sizes are worked out by hand from transformers' rule."""
     model, image = read(case, tmp_path, multiple), photo(*shape)
-    assert own_aspect(model).size_of(shape) == size
+    assert own_aspect(Traits(model)).size_of(shape) == size
     whole = from_checkpoint(tmp_path, image_size=size)
     wanted = np.asarray(whole(preprocess(whole, image)))[0, ..., 0]
     (found,) = estimate_depth(model, image)
@@ -61,7 +62,7 @@ def test_equals_the_model_of_that_size(case, multiple, shape, size, tmp_path):
 
 def test_weights_are_shared_and_sizes_bounded(tmp_path):
     model = read("depth_anything", tmp_path)
-    own, before = own_aspect(model), len(model.get_layer("block_0")._inbound_nodes)
+    own, before = own_aspect(Traits(model)), len(model.get_layer("block_0")._inbound_nodes)
     for columns in range(2, 2 + SIZES + 2):
         assert own(np.zeros((1, 56, 14 * columns, 3), "float32")).shape == (1, 56, 14 * columns, 1)
     assert own.layers_of.cache_info().currsize == SIZES
@@ -92,18 +93,18 @@ def test_a_model_of_one_size_sees_all_of_an_image():
     (found,) = estimate_depth(depths.small(), image)
     output = np.asarray(depths.small()(preprocess(depths.small(), image)))[0, ..., 0]
     np.testing.assert_allclose(found, np.maximum(resized_map(output, (20, 31)), 0), atol=1e-6)
-    assert own_aspect(depths.small()) is None
+    assert own_aspect(Traits(depths.small())) is None
 
 
 def test_a_processor_that_squashes_is_followed(tmp_path):
     """Intel/dpt-large keeps no aspect ratio; multiples that no patch divides are squashed too."""
     copied("dpt_depth", tmp_path)
-    assert own_aspect(from_checkpoint(tmp_path)) is None
+    assert own_aspect(Traits(from_checkpoint(tmp_path))) is None
     with pytest.warns(UserWarning, match="resizes it to one size.$"):  # and not that it is kept
-        assert own_aspect(read("depth_anything", tmp_path / "a", multiple=10)) is None
+        assert own_aspect(Traits(read("depth_anything", tmp_path / "a", multiple=10))) is None
     copied("depth_anything", tmp_path)
     bare = from_checkpoint(tmp_path)  # without a processor's file: as published, multiples of 14
-    assert own_aspect(bare).aspect == {"multiple": 14, "positions": "bicubic"}
+    assert own_aspect(Traits(bare)).aspect == {"multiple": 14, "positions": "bicubic"}
 
 
 def test_what_is_kept(tmp_path):
