@@ -22,12 +22,12 @@ from keras_vit.checkpoints.request import Options, Request
 from keras_vit.checkpoints.text import check_part, numbers_of
 from keras_vit.layers import Rescale
 from keras_vit.layers.heads.token_pool import POOL
-from keras_vit.models.backbone import check_plain, has_towers
-from keras_vit.models.captioner import MARKS, captioner, is_captioner
-from keras_vit.models.dit import is_dit
+from keras_vit.models.backbone import check_plain
+from keras_vit.models.captioner import MARKS, captioner
 from keras_vit.models.options import flat
 from keras_vit.models.two_towers import two_towers
 from keras_vit.models.vilt import OF_WORDS
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 from keras_vit.utils.warned import warn
@@ -82,7 +82,7 @@ def load_weights(
             has several models' weights, or tensors that are left out.
     """
     options = Options(format, head, resample, patches, grid).checked(LIBRARIES)
-    if has_towers(model) or is_captioner(model) or is_dit(model):
+    if Traits(model).structure != "plain":
         return load_own(model, source, options.changed(), sha256)
     own = arguments_of(model, words=True)
     check_plain(model, "Loading a checkpoint", lora=False)

@@ -11,10 +11,10 @@ import keras
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.read import RUN, TRAINED
 from keras_vit.layers.base import Layer
-from keras_vit.models.backbone import TOWERS, has_towers
-from keras_vit.models.captioner import is_captioner
-from keras_vit.models.dit import INPUTS, is_dit
+from keras_vit.models.backbone import TOWERS
+from keras_vit.models.dit import INPUTS
 from keras_vit.models.two_towers import two_towers
+from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
 
 # Of layers, what may differ: it is no part of the function, or of training alone.
@@ -63,12 +63,13 @@ def read_own(path, part, overrides, sha256=None):
             f"be adapted. Received: part={part!r}, {said}"
         )
     model = _opened(path, sha256)
-    if is_dit(model) and part is None:
+    structure = Traits(model).structure
+    if structure == "dit" and part is None:
         return model
-    _check_texts(model, path)
+    _check_texts(model, structure, path)
     if part == "text":
         return model.get_layer(TOWERS[1])
-    if is_captioner(model):
+    if structure == "captioner":
         return model
     image, text, similarity = map(model.get_layer, TOWERS)
     numbers = {name: getattr(similarity, f"logit_{name}", None) for name in ("scale", "bias")}
@@ -86,9 +87,9 @@ def _opened(path, sha256):
         raise ValueError(f"{str(path)!r} is damaged, or not a Keras model: {reason:.200}") from None
 
 
-def _check_texts(model, path):
+def _check_texts(model, structure, path):
     """Raises ValueError for a model without texts."""
-    if not has_towers(model) and not is_captioner(model):
+    if structure not in ("towers", "captioner"):
         raise ValueError(
             f"{str(path)!r} must have an image tower, and a text tower or decoder. Received: {model.name!r}"
         )
@@ -116,37 +117,34 @@ def load_own(model, source, given, sha256=None):
         said = ", ".join(f"{name}={value!r}" for name, value in given.items())
         raise ValueError(f"Models of several inputs are loaded as they were saved. Received: {said}")
     theirs = _opened(path, sha256)
-    if not is_dit(model):
-        _check_texts(theirs, path)
+    structures = [Traits(each).structure for each in (model, theirs)]
+    if structures[0] != "dit":
+        _check_texts(theirs, structures[1], path)
     ours, shapes = ([weight.shape for weight in each.weights] for each in (model, theirs))
-    if any(kind(model) != kind(theirs) for kind in (has_towers, is_dit)) or ours != shapes:
+    if structures[0] != structures[1] or ours != shapes:
         wrong = next((pair for pair in zip(ours, shapes) if pair[0] != pair[1]), (f"{len(ours)} weights", len(shapes)))
         raise ValueError(
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
-    pairs = zip(_settings(model), _settings(theirs))
+    alone = structures[0] == "dit"
+    parts, others = ([each] if alone else [*map(each.get_layer, TOWERS[:2])] for each in (model, theirs))
+    pairs = zip(_settings(parts), _settings(others))
     if wrong := next((pair for pair in pairs if pair[0] != pair[1]), None):
         raise ValueError(
             f"The model in {str(path)!r} must compute what the one to fill does: {_written(wrong[0])}. "
             f"Received: {_written(wrong[1])}"
         )
     model.set_weights(theirs.get_weights())
-    about = "rescale" if is_dit(model) else "words"
-    own, other = (_part(each, TOWERS[1]).get_layer(about) for each in (model, theirs))
-    own.metadata = dict(other.metadata)
+    keeper = "rescale" if alone else "words"
+    parts[-1].get_layer(keeper).metadata = dict(others[-1].get_layer(keeper).metadata)
     return model
 
 
-def _part(model, tower):
-    """Returns a tower; a DiT, which has none, itself."""
-    return model if is_dit(model) else model.get_layer(tower)
-
-
-def _settings(model):
-    """Returns what the layers compute, of both towers: tuples of a layer's name, an option and its value."""
-    layers = [layer for tower in TOWERS[: 1 if is_dit(model) else 2] for layer in _part(model, tower).layers]
-    found = [(layer.name, layer.get_config()) for layer in layers if isinstance(layer, Layer | keras.layers.Dense)]
-    return [(layer, name, value) for layer, config in found for name, value in config.items() if name not in FREE]
+def _settings(parts):
+    """Returns what the layers of models compute: tuples of a layer's name, an option and its value."""
+    layers = [layer for part in parts for layer in part.layers if isinstance(layer, Layer | keras.layers.Dense)]
+    configs = [(layer.name, layer.get_config()) for layer in layers]
+    return [(layer, name, value) for layer, config in configs for name, value in config.items() if name not in FREE]
 
 
 def _written(setting):

@@ -11,7 +11,6 @@ from keras_vit.config import Weights, cookbook
 from keras_vit.models.captioner import is_captioner
 from keras_vit.models.kinds import kind_of
 from keras_vit.models.outputs import labels_beside, num_classes
-from keras_vit.traits import Traits
 from tests.marks import slow
 from tests.small import drawn
 
@@ -52,7 +51,7 @@ def test_shipped_weights_load_and_are_small():
         classes = 0 if recipe.task.gives == "pairs" else len(recipe.task.classes) or recipe.model.get("num_classes")
         assert len(labels_beside(path) or ()) == (classes or 0)
         trained, fresh = keras_vit.from_recipe(recipe, pretrained=True), keras_vit.from_recipe(recipe)
-        given = drawn(Traits(trained))
+        given = drawn(trained)
         outputs, others = (keras.ops.convert_to_numpy(model(given)) for model in (trained, fresh))
         assert outputs.std() > 0.1 and not np.array_equal(outputs, others), recipe.name
         assert recipe.reached is not None

@@ -19,7 +19,6 @@ from keras_vit.runs import predictions, results
 from keras_vit.runs.sampled import draws_images
 from keras_vit.training import devices, state
 from keras_vit.training.fit import fit, sources_of
-from keras_vit.traits import Traits
 from tests.marks import QUICKLY
 from tests.small import drawn
 
@@ -117,7 +116,7 @@ def _is_saved(recipe, trained):
     """The model's file loads without code of ours, and `best.keras` is there; the recipe comes back from its file."""
     model, loaded = trained.model, trained.recipe
     assert config.to_dict(loaded) == config.to_dict(recipe) and loaded.task == recipe.task
-    given = drawn(Traits(model))
+    given = drawn(model)
     again = keras.models.load_model(trained.file)
     np.testing.assert_array_equal(np.asarray(again(given)), np.asarray(model(given)))
     assert (trained.run / "best.keras").exists()
