@@ -6,8 +6,9 @@ import inspect
 import keras
 import numpy as np
 
-from keras_vit.utils import checks, other_words
+from keras_vit.utils import other_words
 from keras_vit.utils.keras_private import sublayers, switched
+from keras_vit.utils.typed import typed
 
 LAST = "channels_last"  # for every layer of Keras that would ask keras.json for another order
 STATES = ("quantization", "lora", "trainable", "frozen")  # what `parts` says of a layer
@@ -41,7 +42,7 @@ class Layer(keras.layers.Layer):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
-            cls.__init__ = other_words.layer_arguments(checks.plain_arguments(cls.__init__))
+            cls.__init__ = other_words.layer_arguments(typed(cls.__init__))
         if "build" in vars(cls):
             cls.build = _restoring(cls.build)
 

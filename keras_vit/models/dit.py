@@ -10,18 +10,19 @@ from keras_vit.layers.attention.rotary import rotary_options
 from keras_vit.layers.functional import Model
 from keras_vit.models import options, variants
 from keras_vit.utils import checks, resampling
+from keras_vit.utils.typed import Positive, Rate, Switch, typed
 
 INPUTS = ("images", "times", "labels")
 XL = variants.Variant(1152, 28, 4608, 16, "Peebles and Xie 2023 (arXiv:2212.09748), table 1")
 
 
-@checks.plain_arguments
+@typed
 @options.explained
 def dit(
     variant: str | None = "S/2",
     *,
     image_size: int | tuple[int, int] = 32,
-    channels: int = 4,
+    channels: Positive = 4,
     out_channels: int | None = None,
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
@@ -35,11 +36,11 @@ def dit(
     mlp_epsilon: float | None = None,
     block: dict | None = None,
     rotary: str | dict | None = None,
-    dropout: float = 0.0,
+    dropout: Rate = 0.0,
     time_scale: float = 1000.0,
     time_closed: bool = False,
-    own_conditions: bool = False,
-    num_classes: int = 1000,
+    own_conditions: Switch = False,
+    num_classes: Positive = 1000,
     metadata: dict | None = None,
     name: str | None = None,
     dtype: str | keras.DTypePolicy | None = None,
@@ -102,10 +103,7 @@ def dit(
     norm, block = options.complete("norm", norm), options.complete("block", block)
     height_width = checks.pair("image_size", image_size)
     patch_size = checks.pair("patch_size", sizes.patch_size or sizes.stride)
-    checks.positive(channels=channels, num_classes=num_classes)
     checks.positive(out_channels=channels if out_channels is None else out_channels)
-    checks.rate(dropout=dropout)
-    checks.switch(own_conditions=own_conditions)
     if any(side % part for side, part in zip(height_width, patch_size)):
         raise ValueError(
             f"`image_size` must be a multiple of the patch size. Received: {height_width} with patches of {patch_size}"

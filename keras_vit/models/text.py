@@ -8,25 +8,26 @@ from keras_vit.layers.functional import Model
 from keras_vit.models import options
 from keras_vit.models.variants import MAX_BLOCKS
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Switch, among, typed
 
 POOLINGS = ("end", "largest", "last", "first")
 
 
-@checks.plain_arguments
+@typed
 @options.explained
 def text_tower(
     *,
-    vocabulary: int,
-    length: int,
-    width: int,
-    depth: int,
-    num_heads: int,
+    vocabulary: Positive,
+    length: Positive,
+    width: Positive,
+    depth: Positive,
+    num_heads: Positive,
     mlp_dim: int | None = None,
-    causal: bool = True,
-    pooling: str = "end",
+    causal: Switch = True,
+    pooling: among(POOLINGS) = "end",
     end: int | None = None,
-    projection: int | None = None,
-    projection_bias: bool = False,
+    projection: Positive | None = None,
+    projection_bias: Switch = False,
     gelu: str = "tanh",
     epsilon: float = 1e-6,
     metadata: dict | None = None,
@@ -71,11 +72,6 @@ def text_tower(
     >>> text_tower(vocabulary=100, length=12, width=64, depth=2, num_heads=4, end=1).output_shape
     (None, 64)
     """
-    checks.positive(vocabulary=vocabulary, length=length, width=width, depth=depth, num_heads=num_heads)
-    checks.one_of("pooling", pooling, POOLINGS)
-    checks.switch(causal=causal, projection_bias=projection_bias)
-    if projection is not None:
-        checks.positive(projection=projection)
     if depth > MAX_BLOCKS:
         raise ValueError(f"A model must have at most {MAX_BLOCKS} blocks. Received: depth={depth}")
     if pooling == "end" and end is None:

@@ -1,5 +1,7 @@
 """The text decoder as a functional Keras model."""
 
+from typing import Literal
+
 import keras
 
 from keras_vit.layers import DecoderBlock, Words
@@ -9,31 +11,32 @@ from keras_vit.layers.functional import Model
 from keras_vit.models import options
 from keras_vit.models.variants import MAX_BLOCKS
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Switch, Whole, typed
 
 
-@checks.plain_arguments
+@typed
 @options.explained
 def text_decoder(
     *,
-    vocabulary: int,
-    length: int,
-    width: int,
-    depth: int,
-    num_heads: int,
+    vocabulary: Positive,
+    length: Positive,
+    width: Positive,
+    depth: Positive,
+    num_heads: Positive,
     mlp_dim: int | None = None,
     context_width: int | None = None,
-    project_context: bool = False,
+    project_context: Switch = False,
     norm_order: str = "pre",
     gelu: str = "tanh",
     epsilon: float = 1e-5,
     positions: str = "learned",
     pad: int | None = None,
-    masked_id: int | None = None,
+    masked_id: Whole | None = None,
     scale_words: bool = False,
-    norm_words: bool = False,
-    final_norm: bool | None = None,
-    transform: bool = False,
-    tied: bool = True,
+    norm_words: Switch = False,
+    final_norm: Literal[True, False] | None = None,
+    transform: Switch = False,
+    tied: Switch = True,
     logit_bias: bool = False,
     dropout: float = 0.0,
     metadata: dict | None = None,
@@ -92,11 +95,6 @@ def text_decoder(
     >>> text_decoder(vocabulary=100, length=12, width=64, depth=2, num_heads=4).output_shape
     (None, None, 100)
     """
-    checks.positive(vocabulary=vocabulary, length=length, width=width, depth=depth, num_heads=num_heads)
-    checks.switch(project_context=project_context, norm_words=norm_words, transform=transform, tied=tied)
-    if masked_id is not None:
-        checks.whole(masked_id=masked_id)
-    checks.one_of("final_norm", final_norm, (None, True, False))
     if context_width is not None:
         checks.positive(context_width=context_width)
     elif project_context:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from typing import Literal
 
 import keras
 
@@ -11,22 +12,23 @@ from keras_vit.layers.functional import Model
 from keras_vit.layers.inputs.stems import patch_size_on, stem_for
 from keras_vit.models import options, variants
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Rate, Whole, among, typed
 
 POSITIONS = ("learned", "sincos1d", None)
 POOLINGS = ("token", "gap", "first", "none")
 TOKENS = ("class_token", "class_position")  # the options of tokens that a model of clips has
 
 
-@checks.plain_arguments
+@typed
 @options.explained
 def video_vit(
     variant: str | None = "B/16",
     *,
-    frames: int = 16,
-    tubelet: int = 2,
-    time_depth: int = 0,
+    frames: Positive = 16,
+    tubelet: Positive = 2,
+    time_depth: Whole = 0,
     image_size: int | tuple[int, int] = 224,
-    channels: int = 3,
+    channels: Positive = 3,
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
     value_range: Sequence[float] = (0, 255),
@@ -37,14 +39,14 @@ def video_vit(
     num_heads: int | None = None,
     mlp_dim: int | None = None,
     tokens: dict | None = None,
-    position: str | None = "learned",
+    position: among(POSITIONS) = "learned",
     norm: dict | None = None,
     pool_epsilon: float | None = None,
     block: dict | None = None,
-    dropout: float = 0.0,
-    stochastic_depth: float = 0.0,
-    pooling: str = "token",
-    final_norm: str | None = "before",
+    dropout: Rate = 0.0,
+    stochastic_depth: Rate = 0.0,
+    pooling: among(POOLINGS) = "token",
+    final_norm: Literal["before", "after"] | None = "before",
     num_classes: int | None = 400,
     metadata: dict | None = None,
     name: str | None = None,
@@ -110,13 +112,8 @@ def video_vit(
     if others:
         raise ValueError(f"A model of clips has no other tokens than a class token. Received: tokens={others!r}")
     tokens, norm, block = (options.complete(*each) for each in (("tokens", tokens), ("norm", norm), ("block", block)))
-    checks.one_of("position", position, POSITIONS)
-    checks.one_of("pooling", pooling, POOLINGS)
-    checks.one_of("final_norm", final_norm, ("before", "after", None))
     height, width = checks.pair("image_size", image_size)
-    checks.positive(frames=frames, tubelet=tubelet, channels=channels)
-    checks.whole(time_depth=time_depth, num_classes=num_classes or 0)
-    checks.rate(dropout=dropout, stochastic_depth=stochastic_depth)
+    checks.whole(num_classes=num_classes or 0)
     checks.above_zero(pool_epsilon=norm["epsilon"] if pool_epsilon is None else pool_epsilon)
     class_token = pooling == "token" if tokens["class_token"] is None else tokens["class_token"]
     if pooling == "token" and not class_token:

@@ -11,18 +11,19 @@ from keras_vit.layers.functional import Model
 from keras_vit.layers.inputs.stems import patch_size_on, stem_for
 from keras_vit.models import options, variants
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Rate, typed
 
 
-@checks.plain_arguments
+@typed
 @options.explained
 def vilt(
     variant: str | None = "B/32",
     *,
-    vocabulary: int,
-    length: int,
+    vocabulary: Positive,
+    length: Positive,
     pad: int | None = 0,
     image_size: int | tuple[int, int] = 384,
-    channels: int = 3,
+    channels: Positive = 3,
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
     value_range: Sequence[float] = (0, 255),
@@ -35,8 +36,8 @@ def vilt(
     norm: dict | None = None,
     word_epsilon: float | None = None,
     block: dict | None = None,
-    dropout: float = 0.0,
-    stochastic_depth: float = 0.0,
+    dropout: Rate = 0.0,
+    stochastic_depth: Rate = 0.0,
     answer_dim: int | None = None,
     num_classes: int | None = 3129,
     metadata: dict | None = None,
@@ -100,8 +101,6 @@ def vilt(
         )
     norm, block = options.complete("norm", norm), options.complete("block", block)
     height_width = checks.pair("image_size", image_size)
-    checks.positive(vocabulary=vocabulary, length=length, channels=channels)
-    checks.rate(dropout=dropout, stochastic_depth=stochastic_depth)
     checks.above_zero(word_epsilon=norm["epsilon"] if word_epsilon is None else word_epsilon)
     if pad is not None:
         checks.whole(pad=pad)

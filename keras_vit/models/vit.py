@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from typing import Literal
 
 import keras
 
@@ -14,15 +15,16 @@ from keras_vit.layers.inputs.patch_dropout import dropout_of
 from keras_vit.layers.inputs.stems import patch_size_on, stem_for
 from keras_vit.models import options, variants
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Rate, Whole, typed
 
 
-@checks.plain_arguments
+@typed
 @options.explained
 def vit(
     variant: str | None = "B/16",
     *,
     image_size: int | tuple[int, int] = 224,
-    channels: int = 3,
+    channels: Positive = 3,
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
     value_range: Sequence[float] = (0, 255),
@@ -38,13 +40,13 @@ def vit(
     norm: dict | None = None,
     block: dict | None = None,
     dropout: float = 0.0,
-    stochastic_depth: float = 0.0,
-    patch_dropout: float = 0.0,
+    stochastic_depth: Rate = 0.0,
+    patch_dropout: Rate = 0.0,
     pooling: str = "token",
     pool: dict | None = None,
-    final_norm: str | None = "before",
+    final_norm: Literal["before", "after"] | None = "before",
     representation_size: int | bool | None = None,
-    num_classes: int | None = 1000,
+    num_classes: Whole | None = 1000,
     metadata: dict | None = None,
     name: str | None = None,
     dtype: str | keras.DTypePolicy | None = None,
@@ -146,13 +148,8 @@ def vit(
     if tokens["class_token"] is None:
         tokens["class_token"] = pooling in OF_CLASS_TOKEN
     height_width = checks.pair("image_size", image_size)
-    checks.positive(channels=channels)
-    if num_classes is not None:
-        checks.whole(num_classes=num_classes)
     checks.switch(**{name: tokens[name] for name in ("distilled", "pre_norm", "block_positions")})
-    checks.rate(stochastic_depth=stochastic_depth, patch_dropout=patch_dropout)
     checks.above_zero(layer_scale=1.0 if block["layer_scale"] is None else block["layer_scale"])
-    checks.one_of("final_norm", final_norm, ("before", "after", None))
     if pooling in OF_CLASS_TOKEN and not tokens["class_token"]:
         raise ValueError(f"pooling={pooling!r} needs the class token. Received: class_token={tokens['class_token']!r}")
     if tokens["distilled"] and (final_norm == "after" or pooling not in ("token", "none")[: 1 + (not num_classes)]):

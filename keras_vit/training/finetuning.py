@@ -18,12 +18,13 @@ from keras_vit.models.backbone import (
 from keras_vit.training import devices, state
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import calls_of, sublayers
+from keras_vit.utils.typed import typed
 from keras_vit.utils.warned import warn
 
 ENCODER = ("norm", "pool", "pool_distilled", "pre_logits")  # layers after the blocks that are not the head
 
 
-@checks.plain_arguments
+@typed
 def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
     """Freezes the lower layers of a model and unfreezes all others.
 

@@ -34,6 +34,11 @@ class Checked:
             if isinstance(value, (int, float)) and not (low <= value < below and value <= most):
                 end = f" and at most {most}" if most < math.inf else f" and below {below}" if below < math.inf else ""
                 raise ValueError(f"{name} must be at least {low}{end}. Received: {checks.shown(value)}")
+        for item in dataclasses.fields(self):
+            value, switch = getattr(self, item.name), item.metadata.get("only_with")
+            if switch and not getattr(self, switch) and value != item.default:
+                name = f"{type(self).__name__}.{item.name}"
+                raise ValueError(f"{name} needs {switch}=True. Received: {item.name}={checks.shown(value)} without")
 
     def __repr__(self):
         """Python code that recreates it, with a line for each option that differs from its default."""
@@ -89,6 +94,21 @@ def _words(hint):
     if kind is dict:
         return "a dictionary"
     return "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
+
+
+def only_with(switch, default):
+    """Returns a field of an option that another one, `switch`, turns on: without it, it must have its default value.
+
+    Files of options name it only where the switch is on.
+    """
+    return field(default=default, metadata={"only_with": switch})
+
+
+def applied(options):
+    """Returns the options of a `Checked` by name, but those whose switch is off."""
+    switches = {item.name: item.metadata.get("only_with") for item in dataclasses.fields(options)}
+    on = [name for name, switch in switches.items() if switch is None or getattr(options, switch)]
+    return {name: getattr(options, name) for name in on}
 
 
 def names():

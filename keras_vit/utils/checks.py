@@ -1,8 +1,6 @@
 """Clear errors for bad input, raised before any work is done."""
 
 import difflib
-import functools
-import inspect
 import math
 import os
 import pathlib
@@ -23,17 +21,6 @@ def near(word, words):
         return f"Did you mean {' or '.join(repr(c) for c in close)}?"
     more = f" and {len(words) - 50} more" if len(words) > 50 else ""
     return f"Known: {', '.join(words[:50])}{more}." if words else "None is known."
-
-
-def plain_arguments(function):
-    """Decorates a function that passes its arguments to Keras or to a file, neither of which takes NumPy's numbers."""
-
-    @functools.wraps(function)
-    def wrapper(*args, **kwargs):
-        return function(*map(plain, args), **plain(kwargs))
-
-    wrapper.__signature__ = inspect.signature(function)  # Keras asks for it without looking inside
-    return wrapper
 
 
 def pair_of(arrays):

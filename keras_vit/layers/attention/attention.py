@@ -14,6 +14,7 @@ from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.tokenwise import tokenwise
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Positive, Rate, Switch
 
 NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narrower than this
 
@@ -81,29 +82,24 @@ class MultiHeadSelfAttention(WithScores, Layer):
 
     def __init__(
         self,
-        num_heads: int,
+        num_heads: Positive,
         *,
-        qkv_bias: bool = True,
-        key_bias: bool = True,
-        proj_bias: bool = True,
-        qk_norm: bool = False,
+        qkv_bias: Switch = True,
+        key_bias: Switch = True,
+        proj_bias: Switch = True,
+        qk_norm: Switch = False,
         rotary: dict | None = None,
         relative: dict | None = None,
-        inner_norm: bool = False,
-        rms_norm: bool = False,
-        epsilon: float = 1e-6,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
+        inner_norm: Switch = False,
+        rms_norm: Switch = False,
+        epsilon: AboveZero = 1e-6,
+        dropout: Rate = 0.0,
+        attention_dropout: Rate = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(num_heads=num_heads)
-        checks.rate(dropout=dropout, attention_dropout=attention_dropout)
-        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, proj_bias=proj_bias)
-        checks.switch(qk_norm=qk_norm, inner_norm=inner_norm, rms_norm=rms_norm)
         checks.options("rotary", {} if rotary is None else rotary, ("grid", "num_prefix", *OPTIONS))
         checks.options("relative", {} if relative is None else relative, ("grid", "num_prefix"))
-        checks.above_zero(epsilon=epsilon)
         self.qkv_bias = qkv_bias
         self.key_bias = key_bias
         self.proj_bias = proj_bias

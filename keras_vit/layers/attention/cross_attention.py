@@ -8,7 +8,7 @@ from keras_vit.layers.attention.with_scores import WithCrossScores
 from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.tokenwise import tokenwise
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Rate, Switch
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -54,17 +54,14 @@ class CrossAttention(WithCrossScores, Layer):
 
     def __init__(
         self,
-        num_heads: int,
+        num_heads: Positive,
         *,
-        qkv_bias: bool = True,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
+        qkv_bias: Switch = True,
+        dropout: Rate = 0.0,
+        attention_dropout: Rate = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(num_heads=num_heads)
-        checks.switch(qkv_bias=qkv_bias)
-        checks.rate(dropout=dropout, attention_dropout=attention_dropout)
         self.num_heads = num_heads
         self.qkv_bias = qkv_bias
         self.dropout = dropout

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_vit.layers.base import Layer
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Whole
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -41,10 +42,9 @@ class RelativePositions(Layer):
     (2, 3, 50, 50)
     """
 
-    def __init__(self, grid: tuple[int, int], *, num_prefix: int = 0, **kwargs):
+    def __init__(self, grid: tuple[int, int], *, num_prefix: Whole = 0, **kwargs):
         super().__init__(**kwargs)
         self.grid = checks.pair("grid", grid)
-        checks.whole(num_prefix=num_prefix)
         self.num_prefix = num_prefix
 
     def build(self, input_shape):

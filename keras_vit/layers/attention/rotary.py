@@ -9,6 +9,7 @@ from keras import ops
 
 from keras_vit.layers.base import Layer
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Number, Positive, Switch, Whole
 
 ROTARY = {  # options of `RotaryPositions` by the models that have them
     # Siméoni et al. 2025 (arXiv:2508.10104), section 3.2
@@ -69,24 +70,18 @@ class RotaryPositions(Layer):
         self,
         grid: tuple[int, int],
         *,
-        num_prefix: int = 0,
-        base: float = 100.0,
-        centered: bool = True,
-        offset: float = 0.0,
-        reference: int | None = None,
-        columns_first: bool = False,
-        interleaved: bool = False,
-        learned: bool = False,
+        num_prefix: Whole = 0,
+        base: AboveZero = 100.0,
+        centered: Switch = True,
+        offset: Number = 0.0,
+        reference: Positive | None = None,
+        columns_first: Switch = False,
+        interleaved: Switch = False,
+        learned: Switch = False,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.grid = checks.pair("grid", grid)
-        checks.whole(num_prefix=num_prefix)
-        checks.above_zero(base=base)
-        checks.number(offset=offset)
-        checks.switch(centered=centered, columns_first=columns_first, interleaved=interleaved, learned=learned)
-        if reference is not None:
-            checks.positive(reference=reference)
         if centered and (offset or reference is not None):
             raise ValueError(
                 "Centered coordinates have no offset and no reference. "

@@ -1,5 +1,7 @@
 """The decoder block."""
 
+from typing import Literal
+
 import keras
 from keras import ops
 
@@ -9,6 +11,7 @@ from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.mlp import ACTIVATIONS, MLP
 from keras_vit.layers.blocks.norms import WithNormOrder, norm
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Rate, among
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -59,19 +62,15 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
         num_heads: int,
         mlp_dim: int,
         *,
-        norm_order: str = "post",
-        gelu: str = "relu",
-        epsilon: float = 1e-6,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
+        norm_order: Literal["pre", "post"] = "post",
+        gelu: among(ACTIVATIONS) = "relu",
+        epsilon: AboveZero = 1e-6,
+        dropout: Rate = 0.0,
+        attention_dropout: Rate = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
         checks.heads_and_hidden(num_heads, mlp_dim)
-        checks.one_of("norm_order", norm_order, ("pre", "post"))
-        checks.one_of("gelu", gelu, ACTIVATIONS)
-        checks.above_zero(epsilon=epsilon)
-        checks.rate(dropout=dropout, attention_dropout=attention_dropout)
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
         self.norm_order = norm_order

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Number
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -31,9 +31,8 @@ class LayerScale(Layer):
     (2, 50, 64)
     """
 
-    def __init__(self, initial_value: float = 1e-4, **kwargs):
+    def __init__(self, initial_value: Number = 1e-4, **kwargs):
         super().__init__(**kwargs)
-        checks.number(initial_value=initial_value)
         self.initial_value = initial_value
         self.supports_masking = True
 

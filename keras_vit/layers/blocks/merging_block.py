@@ -10,7 +10,7 @@ from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.token_matching import kinds, match, merge, moved, places, sizes_of, whole
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
 from keras_vit.layers.inputs.prefix import WithPrefix, prefix_of
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Whole
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -52,9 +52,8 @@ class MergingBlock(WithPrefix, TransformerBlock):
     ((2, 13, 24), (2, 17, 1))
     """
 
-    def __init__(self, num_heads: int, mlp_dim: int, *, merged: int, num_prefix: int | None = None, **kwargs):
+    def __init__(self, num_heads: int, mlp_dim: int, *, merged: Whole, num_prefix: int | None = None, **kwargs):
         super().__init__(num_heads, mlp_dim, **kwargs)
-        checks.whole(merged=merged)
         self.check_prefix(num_prefix)
         if self.rotary is not None or self.relative is not None:
             raise ValueError(

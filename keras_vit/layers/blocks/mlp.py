@@ -8,7 +8,7 @@ from keras_vit.layers.blocks.gelu import recomputed_gelu
 from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.tokenwise import tokenwise
-from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Positive, Rate, Switch, among
 
 GELUS = ("tanh", "exact", "quick")
 ACTIVATIONS = ("relu", *GELUS)
@@ -52,23 +52,18 @@ class MLP(Layer):
 
     def __init__(
         self,
-        hidden_dim: int,
+        hidden_dim: Positive,
         *,
-        gelu: str = "tanh",
-        swiglu: bool = False,
-        use_bias: bool = True,
-        inner_norm: bool = False,
-        rms_norm: bool = False,
-        epsilon: float = 1e-6,
-        dropout: float = 0.0,
+        gelu: among(ACTIVATIONS) = "tanh",
+        swiglu: Switch = False,
+        use_bias: Switch = True,
+        inner_norm: Switch = False,
+        rms_norm: Switch = False,
+        epsilon: AboveZero = 1e-6,
+        dropout: Rate = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(hidden_dim=hidden_dim)
-        checks.one_of("gelu", gelu, ACTIVATIONS)
-        checks.rate(dropout=dropout)
-        checks.switch(swiglu=swiglu, use_bias=use_bias, inner_norm=inner_norm, rms_norm=rms_norm)
-        checks.above_zero(epsilon=epsilon)
         self.hidden_dim = hidden_dim
         self.gelu = gelu
         self.swiglu = swiglu

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Rate
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -37,9 +37,8 @@ class StochasticDepth(Layer):
     (2, 50, 64)
     """
 
-    def __init__(self, rate: float, *, seed: int | None = None, **kwargs):
+    def __init__(self, rate: Rate, *, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
-        checks.rate(rate=rate)
         self.rate = rate
         self.seed = seed
         if rate > 0:

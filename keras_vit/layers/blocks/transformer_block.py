@@ -1,6 +1,7 @@
 """The encoder block."""
 
 import inspect
+from typing import Literal
 
 import keras
 
@@ -12,6 +13,7 @@ from keras_vit.layers.blocks.norms import WithNormOrder, norm
 from keras_vit.layers.blocks.remat_layer import RematLayer
 from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Number, Rate, Switch, among
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -74,34 +76,26 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         num_heads: int,
         mlp_dim: int,
         *,
-        norm_order: str = "pre",
-        qkv_bias: bool = True,
-        key_bias: bool = True,
-        proj_bias: bool = True,
-        qk_norm: bool = False,
+        norm_order: Literal["pre", "post", "res-post"] = "pre",
+        qkv_bias: Switch = True,
+        key_bias: Switch = True,
+        proj_bias: Switch = True,
+        qk_norm: Switch = False,
         rotary: dict | None = None,
         relative: dict | None = None,
-        gelu: str = "tanh",
-        swiglu: bool = False,
-        sub_norm: str | None = None,
-        rms_norm: bool = False,
-        epsilon: float = 1e-6,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        stochastic_depth: float = 0.0,
-        layer_scale: float | None = None,
+        gelu: among(GELUS) = "tanh",
+        swiglu: Switch = False,
+        sub_norm: Literal["mlp", "both"] | None = None,
+        rms_norm: Switch = False,
+        epsilon: AboveZero = 1e-6,
+        dropout: Rate = 0.0,
+        attention_dropout: Rate = 0.0,
+        stochastic_depth: Rate = 0.0,
+        layer_scale: Number | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         checks.heads_and_hidden(num_heads, mlp_dim)
-        checks.one_of("gelu", gelu, GELUS)
-        checks.rate(dropout=dropout, attention_dropout=attention_dropout, stochastic_depth=stochastic_depth)
-        checks.one_of("sub_norm", sub_norm, (None, "mlp", "both"))
-        checks.one_of("norm_order", norm_order, ("pre", "post", "res-post"))
-        checks.switch(qk_norm=qk_norm, rms_norm=rms_norm)
-        checks.switch(qkv_bias=qkv_bias, key_bias=key_bias, proj_bias=proj_bias, swiglu=swiglu)
-        checks.above_zero(epsilon=epsilon)
-        checks.number(**({} if layer_scale is None else {"layer_scale": layer_scale}))
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
         self.norm_order = norm_order

@@ -8,6 +8,7 @@ from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.tokenwise import tokenwise
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Positive
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -44,16 +45,14 @@ class AdaptiveHead(Layer):
 
     def __init__(
         self,
-        channels: int,
+        channels: Positive,
         patch_size: int | tuple[int, int],
         grid: tuple[int, int],
         *,
-        epsilon: float = 1e-6,
+        epsilon: AboveZero = 1e-6,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(channels=channels)
-        checks.above_zero(epsilon=epsilon)
         self.channels = channels
         self.patch_size = checks.pair("patch_size", patch_size)
         self.grid = checks.pair("grid", grid)

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
 from keras_vit.utils.resampling import resize_matrix
+from keras_vit.utils.typed import Positive, Switch
 
 HALF = 127.5  # a change of 1 of a model whose pixels were rescaled to -1 ... 1
 
@@ -44,10 +44,8 @@ class AddToImage(Layer):
 
     gives = "image"  # see `models.kinds`
 
-    def __init__(self, *, scale: int = 1, keep_brightness: bool = False, **kwargs):
+    def __init__(self, *, scale: Positive = 1, keep_brightness: Switch = False, **kwargs):
         super().__init__(**kwargs)
-        checks.positive(scale=scale)
-        checks.switch(keep_brightness=keep_brightness)
         self.scale = scale
         self.keep_brightness = keep_brightness
 

@@ -9,6 +9,7 @@ from keras_vit.layers.base import LAST
 from keras_vit.layers.blocks.gelu import BY_NAME
 from keras_vit.layers.heads.fusion import Fusion, conv3, corner_aligned, scaled
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Switch, among
 
 READOUTS = ("ignore", "add", "project")
 ENDS = {"relu": ops.relu, "sigmoid": ops.sigmoid, None: lambda x: x}
@@ -68,21 +69,16 @@ class DepthHead(Fusion):
         size: Sequence[int] | None = None,
         factors: Sequence[float] = (4, 2, 1, 0.5),
         neck: Sequence[int] | None = None,
-        readout: str = "ignore",
-        gelu: str = "exact",
-        doubles: bool = False,
-        batch_norm: bool = False,
+        readout: among(READOUTS) = "ignore",
+        gelu: among(BY_NAME) = "exact",
+        doubles: Switch = False,
+        batch_norm: Switch = False,
         hidden: int = 32,
-        end: str | None = "relu",
-        scale: float = 1.0,
+        end: among(ENDS) = "relu",
+        scale: AboveZero = 1.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.switch(doubles=doubles, batch_norm=batch_norm)
-        checks.one_of("readout", readout, READOUTS)
-        checks.one_of("gelu", gelu, tuple(BY_NAME))
-        checks.one_of("end", end, tuple(ENDS))
-        checks.above_zero(scale=scale)
         factors, neck = self.check_fusion(factors, neck, filters=filters, hidden=hidden)
         if None in factors:
             raise ValueError(

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_vit.layers.base import LAST
 from keras_vit.layers.heads.fusion import Fusion, conv3, norm, scaled
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Rate, Switch
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -56,13 +56,11 @@ class DPTHead(Fusion):
         *,
         factors: Sequence[float | None] = (4, 2, 1, 0.5),
         neck: Sequence[int] | None = None,
-        batch_norm: bool = True,
-        dropout: float = 0.0,
+        batch_norm: Switch = True,
+        dropout: Rate = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.switch(batch_norm=batch_norm)
-        checks.rate(dropout=dropout)
         factors, neck = self.check_fusion(factors, neck, units=units, filters=filters)
         self.units = units
         self.filters = filters

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Whole
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -35,10 +35,8 @@ class EndPool(Layer):
     (2, 64)
     """
 
-    def __init__(self, end: int | None = None, **kwargs):
+    def __init__(self, end: Whole | None = None, **kwargs):
         super().__init__(**kwargs)
-        if end is not None:
-            checks.whole(end=end)
         self.end = end
 
     def call(self, inputs):

@@ -7,6 +7,7 @@ from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
 from keras_vit.layers.dense import Dense
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Positive, Rate
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -50,27 +51,22 @@ class MaskDecoder(Layer):
 
     def __init__(
         self,
-        units: int,
+        units: Positive,
         num_heads: int,
         mlp_dim: int,
         *,
-        depth: int = 2,
-        width: int | None = None,
+        depth: Positive = 2,
+        width: Positive | None = None,
         gelu: str = "tanh",
-        epsilon: float = 1e-6,
-        dropout: float = 0.0,
-        stochastic_depth: float = 0.0,
+        epsilon: AboveZero = 1e-6,
+        dropout: Rate = 0.0,
+        stochastic_depth: Rate = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(units=units, depth=depth)
         checks.heads_and_hidden(num_heads, mlp_dim)
-        if width is not None:
-            checks.positive(width=width)
         if units < 3:
             raise ValueError(f"`units` must be at least 3: the mask norm compares classes. Received: units={units}")
-        checks.above_zero(epsilon=epsilon)
-        checks.rate(dropout=dropout, stochastic_depth=stochastic_depth)
         self.units = units
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import LAST, Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Whole
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -41,10 +41,8 @@ class PixelHead(Layer):
     (1, 48, 48, 3)
     """
 
-    def __init__(self, channels: int, *, scale: int = 1, depth: int = 0, **kwargs):
+    def __init__(self, channels: Positive, *, scale: Positive = 1, depth: Whole = 0, **kwargs):
         super().__init__(**kwargs)
-        checks.positive(channels=channels, scale=scale)
-        checks.whole(depth=depth)
         self.channels = channels
         self.scale = scale
         self.depth = depth

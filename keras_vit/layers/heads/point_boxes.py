@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import LAST, Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive
 
 EDGES = 4  # top, left, bottom, right
 
@@ -38,9 +38,8 @@ class PointBoxes(Layer):
 
     gives = "boxes"  # see `models.kinds`
 
-    def __init__(self, most: int = 100, **kwargs):
+    def __init__(self, most: Positive = 100, **kwargs):
         super().__init__(**{"dtype": "float32", **kwargs})
-        checks.positive(most=most)
         self.most = most
 
     def call(self, x):

@@ -8,6 +8,7 @@ from keras import ops
 from keras_vit.layers.base import LAST, Layer
 from keras_vit.layers.heads.fusion import norm, resized
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Switch
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -49,16 +50,14 @@ class PoseHead(Layer):
     def __init__(
         self,
         grid: Sequence[int],
-        keypoints: int,
+        keypoints: Positive,
         *,
-        classic: bool = False,
-        scale: int = 4,
-        filters: int = 256,
+        classic: Switch = False,
+        scale: Positive = 4,
+        filters: Positive = 256,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(keypoints=keypoints, scale=scale, filters=filters)
-        checks.switch(classic=classic)
         self.grid = checks.pair("grid", grid)
         self.keypoints = keypoints
         self.classic = classic

@@ -10,6 +10,7 @@ from keras_vit.layers.heads.set_boxes import SetHead
 from keras_vit.layers.tokenwise import tokenwise
 from keras_vit.utils import checks
 from keras_vit.utils.resampling import sincos_2d
+from keras_vit.utils.typed import AboveZero, Positive, Rate
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -53,22 +54,19 @@ class QueryDecoder(Layer):
 
     def __init__(
         self,
-        units: int,
-        queries: int,
+        units: Positive,
+        queries: Positive,
         num_heads: int,
         mlp_dim: int,
         *,
-        depth: int = 6,
+        depth: Positive = 6,
         grid: tuple[int, int],
-        dropout: float = 0.0,
-        epsilon: float = 1e-5,
+        dropout: Rate = 0.0,
+        epsilon: AboveZero = 1e-5,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(units=units, queries=queries, depth=depth)
         checks.heads_and_hidden(num_heads, mlp_dim)
-        checks.rate(dropout=dropout)
-        checks.above_zero(epsilon=epsilon)
         self.units = units
         self.queries = queries
         self.num_heads = num_heads

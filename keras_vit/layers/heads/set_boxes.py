@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -35,9 +35,8 @@ class SetHead(Layer):
     (2, 10, 8)
     """
 
-    def __init__(self, units: int, class_layers: int = 1, **kwargs):
+    def __init__(self, units: Positive, class_layers: Positive = 1, **kwargs):
         super().__init__(**kwargs)
-        checks.positive(units=units, class_layers=class_layers)
         self.units = units
         self.class_layers = class_layers
 

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Number, Switch
 
 SCALE = math.log(1 / 0.07)  # CLIP's first value
 LARGEST = math.log(100)  # of a scale that is trained without a bias
@@ -46,10 +46,8 @@ class Similarity(Layer):
     (3, 5)
     """
 
-    def __init__(self, scale: float = SCALE, bias: float | None = None, pairs: bool = False, **kwargs):
+    def __init__(self, scale: Number = SCALE, bias: Number | None = None, pairs: Switch = False, **kwargs):
         super().__init__(**{"dtype": "float32", **kwargs})
-        checks.number(scale=scale, **({} if bias is None else {"bias": bias}))
-        checks.switch(pairs=pairs)
         self.scale = scale
         self.bias = bias
         self.pairs = pairs

@@ -7,6 +7,7 @@ from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.mlp import MLP
 from keras_vit.layers.inputs.prefix import WithPrefix, has_class_token, prefix_of
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Switch
 
 POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
 POOL = {"num_heads": None, "mlp_dim": None, "over_prefix": False}  # of "map"; `None` for the size of a model's blocks
@@ -72,8 +73,8 @@ class TokenPool(WithPrefix, Layer):
         num_heads: int | None = None,
         mlp_dim: int | None = None,
         gelu: str = "tanh",
-        epsilon: float = 1e-6,
-        over_prefix: bool = False,
+        epsilon: AboveZero = 1e-6,
+        over_prefix: Switch = False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -81,8 +82,6 @@ class TokenPool(WithPrefix, Layer):
         checks.one_of("pooling", pooling, POOLINGS, meant)
         self.pooling = pooling
         self.check_prefix(num_prefix)
-        checks.above_zero(epsilon=epsilon)
-        checks.switch(over_prefix=over_prefix)
         if pooling in OF_CLASS_TOKEN and num_prefix == 0:
             self._refuse_class_token(f"num_prefix={num_prefix}")
         if pooling == "map":

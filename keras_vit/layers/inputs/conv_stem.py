@@ -8,6 +8,7 @@ from keras import ops
 from keras_vit.layers.base import LAST, Layer
 from keras_vit.layers.heads.decorrelating import decorrelating
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Switch
 
 POOL, WHITEN = "pool", "whiten"
 
@@ -57,7 +58,7 @@ class ConvStem(Layer):
         filters: Sequence[int],
         strides: Sequence[int | str] | None = None,
         branches: Sequence[int] | None = None,
-        norm: bool = True,
+        norm: Switch = True,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -84,7 +85,6 @@ class ConvStem(Layer):
                 f"Received: strides={checks.shown(strides)} and norm={norm}"
             )
         checks.whole(**{f"branches[{i}]": count for i, count in enumerate(self.branches)})
-        checks.switch(norm=norm)
         self.norm = norm
 
     def build(self, input_shape):

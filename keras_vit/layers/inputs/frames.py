@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Switch
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -38,10 +38,8 @@ class Frames(Layer):
     (2, 320, 40, 1)
     """
 
-    def __init__(self, frames: int, apart: bool = False, **kwargs):
+    def __init__(self, frames: Positive, apart: Switch = False, **kwargs):
         super().__init__(**kwargs)
-        checks.positive(frames=frames)
-        checks.switch(apart=apart)
         self.frames = frames
         self.apart = apart
 

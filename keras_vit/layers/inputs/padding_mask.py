@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Whole
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -36,9 +36,8 @@ class PaddingMask(Layer):
     array([ True,  True, False,  True,  True])
     """
 
-    def __init__(self, pad: int = 0, others: int = 0, **kwargs):
+    def __init__(self, pad: Whole = 0, others: Whole = 0, **kwargs):
         super().__init__(autocast=False, **kwargs)  # Keras would cast ids that come as floats to the policy's
-        checks.whole(pad=pad, others=others)
         self.pad = pad
         self.others = others
 

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_vit.layers.base import Layer
 from keras_vit.layers.inputs.prefix import WithPrefix
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Rate
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -40,9 +40,8 @@ class PatchDropout(WithPrefix, Layer):
     (2, 9, 64)
     """
 
-    def __init__(self, rate: float, *, num_prefix: int | None = None, seed: int | None = None, **kwargs):
+    def __init__(self, rate: Rate, *, num_prefix: int | None = None, seed: int | None = None, **kwargs):
         super().__init__(**kwargs)
-        checks.rate(rate=rate)
         self.check_prefix(num_prefix)
         self.rate = rate
         self.num_prefix = num_prefix

@@ -11,6 +11,7 @@ from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.dense import Dense
 from keras_vit.layers.training_doubts import warn_of_training
 from keras_vit.utils import checks, resampling
+from keras_vit.utils.typed import AboveZero, Positive, Rate, Switch, Whole, among
 
 TOKENS = {  # the options of tokens in a model, and their defaults; see `vit`
     "class_token": None,
@@ -71,29 +72,22 @@ class PatchEncoder(Layer):
 
     def __init__(
         self,
-        width: int,
+        width: Positive,
         *,
-        class_token: bool = True,
-        distillation_token: bool = False,
-        registers: int = 0,
-        position: str | None = "learned",
-        class_position: bool = True,
+        class_token: Switch = True,
+        distillation_token: Switch = False,
+        registers: Whole = 0,
+        position: among(POSITIONS) = "learned",
+        class_position: Switch = True,
         grid: tuple[int, int] | None = None,
-        use_bias: bool = True,
-        patch_norm: bool = False,
-        rms_norm: bool = False,
-        epsilon: float = 1e-6,
-        dropout: float = 0.0,
+        use_bias: Switch = True,
+        patch_norm: Switch = False,
+        rms_norm: Switch = False,
+        epsilon: AboveZero = 1e-6,
+        dropout: Rate = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        checks.positive(width=width)
-        checks.one_of("position", position, POSITIONS)
-        checks.rate(dropout=dropout)
-        checks.switch(class_token=class_token, distillation_token=distillation_token)
-        checks.switch(class_position=class_position, use_bias=use_bias, patch_norm=patch_norm, rms_norm=rms_norm)
-        checks.above_zero(epsilon=epsilon)
-        checks.whole(registers=registers)
         self.width = width
         self.class_token = class_token
         self.distillation_token = distillation_token

@@ -8,6 +8,7 @@ from keras import ops
 from keras_vit.layers.base import LAST, Layer
 from keras_vit.layers.inputs.standardized_conv import STANDARDIZE, StandardizedConv2D
 from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Positive, among
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -45,16 +46,14 @@ class ResNetStem(Layer):
         self,
         stages: Sequence[int] = (3, 4, 6, 3),
         *,
-        width: int = 64,
-        epsilon: float = 1e-6,
-        standardize: str = "google",
+        width: Positive = 64,
+        epsilon: AboveZero = 1e-6,
+        standardize: among(STANDARDIZE) = "google",
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.stages = checks.sequence("stages", stages)
-        checks.positive(width=width, **{f"stages[{i}]": count for i, count in enumerate(self.stages)})
-        checks.above_zero(epsilon=epsilon)
-        checks.one_of("standardize", standardize, tuple(STANDARDIZE))
+        checks.positive(**{f"stages[{i}]": count for i, count in enumerate(self.stages)})
         if width % 32:
             raise ValueError(f"`width` must be a multiple of 32. Received: width={width}")
         self.width = width

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vit.layers.base import LAST
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, among, typed
 
 STANDARDIZE = {"google": (1e-5, 0.0), "timm": (0.0, 1e-8)}  # added to the standard deviation, to the variance
 
@@ -32,10 +33,16 @@ class StandardizedConv2D(keras.layers.Conv2D):
         ValueError: For an unknown `standardize`.
     """
 
-    def __init__(self, filters: int, kernel_size: int | tuple[int, int], *, standardize: str = "google", **kwargs):
-        checks.positive(filters=filters)
+    @typed
+    def __init__(
+        self,
+        filters: Positive,
+        kernel_size: int | tuple[int, int],
+        *,
+        standardize: among(STANDARDIZE) = "google",
+        **kwargs,
+    ):
         checks.pair("kernel_size", kernel_size)
-        checks.one_of("standardize", standardize, tuple(STANDARDIZE))
         super().__init__(filters, kernel_size, **{"padding": "same", "use_bias": False, "data_format": LAST, **kwargs})
         self.standardize = standardize
 

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
-from keras_vit.utils import checks
+from keras_vit.utils.typed import AboveZero, Positive, Switch
 
 LONGEST = 10000.0  # of the waves, in the units of the scaled time, over 2 pi
 
@@ -43,11 +43,10 @@ class TimeEmbedding(Layer):
     (2, 64)
     """
 
-    def __init__(self, width: int, *, scale: float = 1000.0, channels: int = 256, closed: bool = False, **kwargs):
+    def __init__(
+        self, width: Positive, *, scale: AboveZero = 1000.0, channels: Positive = 256, closed: Switch = False, **kwargs
+    ):
         super().__init__(autocast=False, **kwargs)
-        checks.positive(width=width, channels=channels)
-        checks.above_zero(scale=scale)
-        checks.switch(closed=closed)
         if channels % 2 or (closed and channels < 4):
             raise ValueError(
                 f"`channels` must be even, and 4 or more where `closed`. Received: channels={channels}, closed={closed}"

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -35,9 +35,8 @@ class TimeSteps(Layer):
     (2, 5, 64)
     """
 
-    def __init__(self, steps: int, **kwargs):
+    def __init__(self, steps: Positive, **kwargs):
         super().__init__(**kwargs)
-        checks.positive(steps=steps)
         self.steps = steps
 
     def build(self, input_shape):

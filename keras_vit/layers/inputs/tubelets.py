@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
-from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Switch
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -41,10 +41,8 @@ class Tubelets(Layer):
     (2, 100, 128)
     """
 
-    def __init__(self, frames: int, length: int = 2, fold: bool = False, **kwargs):
+    def __init__(self, frames: Positive, length: Positive = 2, fold: Switch = False, **kwargs):
         super().__init__(**kwargs)
-        checks.positive(frames=frames, length=length)
-        checks.switch(fold=fold)
         if frames % length:
             raise ValueError(
                 f"A tubelet's frames must divide those of a clip. Received: length={length}, frames={frames}"

@@ -7,6 +7,7 @@ from keras import ops
 from keras_vit.layers.base import Layer
 from keras_vit.layers.inputs.rescale import plain
 from keras_vit.utils import checks
+from keras_vit.utils.typed import Positive, Switch, Whole, among
 
 POSITIONS = ("learned", "sinusoidal")
 
@@ -53,23 +54,18 @@ class Words(Layer):
 
     def __init__(
         self,
-        vocabulary: int,
-        width: int,
-        length: int,
+        vocabulary: Positive,
+        width: Positive,
+        length: Positive,
         *,
-        positions: str = "learned",
-        pad: int | None = None,
-        scaled: bool = False,
-        logit_bias: bool = False,
+        positions: among(POSITIONS) = "learned",
+        pad: Whole | None = None,
+        scaled: Switch = False,
+        logit_bias: Switch = False,
         metadata: dict | None = None,
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)  # Keras would cast ids that come as floats to the policy's
-        checks.positive(vocabulary=vocabulary, width=width, length=length)
-        checks.one_of("positions", positions, POSITIONS)
-        checks.switch(scaled=scaled, logit_bias=logit_bias)
-        if pad is not None:
-            checks.whole(pad=pad)
         if pad is not None and positions == "learned":
             raise ValueError(f"`pad` is for positions='sinusoidal'. Received: pad={pad}, positions='learned'")
         if positions == "sinusoidal" and (width % 2 or width < 4):

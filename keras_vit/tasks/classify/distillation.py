@@ -10,6 +10,7 @@ from keras_vit.models.outputs import differ, returns_probabilities
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.utils import checks
 from keras_vit.utils.packed import check_packed
+from keras_vit.utils.typed import typed
 from keras_vit.utils.warned import warn
 
 
@@ -39,7 +40,7 @@ class Distiller(keras.Model):
             differ from the student's, or one returns probabilities.
     """
 
-    @checks.plain_arguments
+    @typed
     def __init__(
         self,
         student: keras.Model,

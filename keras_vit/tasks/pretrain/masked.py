@@ -16,6 +16,7 @@ from keras_vit.tasks.pretrain.encoder import check_encoder
 from keras_vit.tasks.pretrain.layouts import layout_of
 from keras_vit.utils import checks, feeding
 from keras_vit.utils.losses import Loss
+from keras_vit.utils.typed import typed
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -69,7 +70,7 @@ class MaskedAutoencoder(keras.Model):
     (2, 64, 49)
     """
 
-    @checks.plain_arguments
+    @typed
     def __init__(
         self,
         model: keras.Model,
