@@ -152,7 +152,8 @@ def vit(
     checks.above_zero(layer_scale=1.0 if block["layer_scale"] is None else block["layer_scale"])
     if pooling in OF_CLASS_TOKEN and not tokens["class_token"]:
         raise ValueError(f"pooling={pooling!r} needs the class token. Received: class_token={tokens['class_token']!r}")
-    if tokens["distilled"] and (final_norm == "after" or pooling not in ("token", "none")[: 1 + (not num_classes)]):
+    poolings = ("token",) if num_classes else ("token", "none")
+    if tokens["distilled"] and (final_norm == "after" or pooling not in poolings):
         raise ValueError(
             "A distilled model needs pooling='token' and the final norm before it. "
             f"Received: pooling={pooling!r}, final_norm={final_norm!r}"

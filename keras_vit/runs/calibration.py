@@ -14,7 +14,7 @@ from keras_vit.models.metadata import keep, keeper, metadata
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.preparing import pixel_range
 from keras_vit.runs import results
-from keras_vit.runs.trained import Trained, load_run, predictor
+from keras_vit.runs.trained import Trained, forward, load_run
 from keras_vit.tasks import Classify
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
@@ -92,7 +92,7 @@ def _of_run(trained, arrays):
         raise ValueError(f"{ONE_LABEL} Received: {trained.file!r}, for {what}")
     _heads(model)
     split = trained.bound.data.validation if arrays is None else None
-    source, run = results.source_of(trained, split, arrays), predictor(model)
+    source, run = results.source_of(trained, split, arrays), forward(model)
     parts = [
         (run(examples["images"]), examples["labels"])
         for examples in pipeline.evaluation_arrays(source, trained.bound, trained.size)

@@ -71,7 +71,7 @@ class Trained:
 
         Args:
             finish: Of a `whole` task: what to make of each few rows of the outputs; see `tiled`.
-            eager: As in `predictor`.
+            eager: As in `forward`.
         """
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
@@ -83,9 +83,9 @@ class Trained:
         return tiled(own, self.size, finish=finish) if self.task.whole else own
 
     def answering(self, eager=False):
-        """Returns the function from inputs to what is scored and answered; arguments as in `predictor`."""
+        """Returns the function from inputs to what is scored and answered; arguments as in `forward`."""
         own = self.task.answering(self.model)
-        return predictor(self.model, eager) if own is self.model else own
+        return forward(self.model, eager) if own is self.model else own
 
     def ids_of(self, texts, count):
         """Returns what the model takes besides images: a dictionary of the ids of texts, or an empty one.
@@ -230,7 +230,7 @@ def _names(about, path, beside=lambda: None):
     return names if len(names) == classes else tuple(map(str, range(classes)))
 
 
-def predictor(model, eager=False):
+def forward(model, eager=False):
     """Returns the function from what a model takes to its outputs, as arrays; probabilities become logits.
 
     Args:

@@ -12,7 +12,7 @@ from keras_vit.models.outputs import (
     returns_probabilities,
     write_labels,
 )
-from keras_vit.runs.trained import predictor
+from keras_vit.runs.trained import forward
 
 pytestmark = pytest.mark.backend
 
@@ -102,6 +102,6 @@ def test_one_logit_is_that_of_the_second_of_two_classes(end, tmp_path):
     found = load_run(tmp_path / "one.keras")
     assert found.class_names == ("0", "1") == load_run(model).class_names
     images = np.random.default_rng(1).integers(0, 256, (2, 8, 8, 3)).astype("float32")
-    output = predictor(model, eager=True)(images)[0]
+    output = forward(model, eager=True)(images)[0]
     yes = 1 / (1 + np.exp(-float(keras.ops.convert_to_numpy(single(images))[0, 0])))
     np.testing.assert_allclose([found.task.answer(output)[name] for name in "01"], [1 - yes, yes], rtol=1e-5)

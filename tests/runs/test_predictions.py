@@ -20,9 +20,9 @@ def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, m
     model = keras_vit.from_recipe("mnist", pretrained=True)
     logits = model(pipeline.read_files(pictures, model.input_shape[1:], recipe.data), training=False)
     wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
-    batches, real = [], trained.predictor
+    batches, real = [], trained.forward
     counted = lambda run: lambda images: batches.append(len(images)) or run(images)  # noqa: E731
-    monkeypatch.setattr(trained, "predictor", lambda *given, **more: counted(real(*given, **more)))
+    monkeypatch.setattr(trained, "forward", lambda *given, **more: counted(real(*given, **more)))
     monkeypatch.setattr(predictions, "IMAGES", 2)
     found = predictions.predict("mnist", [str(file) for file in pictures], top=10)
     assert batches == [2, 2, 1]
@@ -33,11 +33,11 @@ def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, m
 
 
 def test_many_images_are_answered_by_a_graph_of_one_batch_size(run, pictures, monkeypatch, capsys):
-    few, asked, real = predictions.predict(run, pictures), [], trained.predictor
+    few, asked, real = predictions.predict(run, pictures), [], trained.forward
     monkeypatch.setattr(predictions, "TRACED", 5)
     monkeypatch.setattr(predictions, "IMAGES", 2)
     noted = lambda run, eager: lambda images: asked.append((len(images), eager)) or run(images)  # noqa: E731
-    monkeypatch.setattr(trained, "predictor", lambda model, eager: noted(real(model, eager), eager))
+    monkeypatch.setattr(trained, "forward", lambda model, eager: noted(real(model, eager), eager))
     many = predictions.predict(run, pictures)
     assert asked == [(2, False)] * 3 and [[*dict(one)] for one in many] == [[*dict(one)] for one in few]
     np.testing.assert_allclose([[*dict(one).values()] for one in many], [[*dict(one).values()] for one in few], 1e-5)
@@ -141,13 +141,13 @@ def test_what_exists_already_is_named_and_what_cannot_exist(pictures, run, tmp_p
 
 @pytest.mark.parametrize("name, size", [("nuclei", 1), ("blood_cells", 1), ("superres_x2", 2)])
 def test_images_may_vanish_while_the_model_runs(name, size, pictures, tmp_path, monkeypatch):
-    real = trained.predictor
+    real = trained.forward
 
     def late(*given, **more):
         model = real(*given, **more)
         return lambda images: [path.unlink(missing_ok=True) for path in pictures[:2]] and model(images)
 
-    monkeypatch.setattr(trained, "predictor", late)
+    monkeypatch.setattr(trained, "forward", late)
     found = [*predictions.predictions(name, pictures[:2], to=tmp_path / "to", json=tmp_path / "a.json")]
     assert found[0][2] is None and len([*(tmp_path / "to").iterdir()]) == sum(error is None for *_, error in found)
     if name == "superres_x2":  # reads one at a time: the second had vanished before
@@ -159,8 +159,8 @@ def test_images_may_vanish_while_the_model_runs(name, size, pictures, tmp_path, 
 
 @pytest.mark.parametrize("name", ["mnist", "superres_x2"])
 def test_outputs_that_are_not_finite_are_refused(name, pictures, tmp_path, monkeypatch):
-    real = trained.predictor
-    monkeypatch.setattr(trained, "predictor", lambda *a, **k: lambda images: np.nan * real(*a, **k)(images))
+    real = trained.forward
+    monkeypatch.setattr(trained, "forward", lambda *a, **k: lambda images: np.nan * real(*a, **k)(images))
     with pytest.raises(ValueError, match="must return finite numbers. Received: NaN or infinity for '.*a.png'"):
         predictions.predict(name, pictures[:1], json=tmp_path / "a.json")
     assert not (tmp_path / "a.json").exists()

@@ -258,8 +258,8 @@ def test_probabilities_are_not_softened_twice(tmp_path):
     for last in (keras.layers.Softmax(), keras.layers.Activation("softmax")):
         model = keras.Model(inputs, last(inside(inputs)))
         for eager in (True, False):
-            np.testing.assert_allclose(softmax(trained.predictor(model, eager)(images), -1), expected, atol=1e-6)
-    np.testing.assert_allclose(softmax(trained.predictor(inside)(images), -1), expected, atol=1e-6)
+            np.testing.assert_allclose(softmax(trained.forward(model, eager)(images), -1), expected, atol=1e-6)
+    np.testing.assert_allclose(softmax(trained.forward(inside)(images), -1), expected, atol=1e-6)
 
 
 def test_a_recipe_of_other_classes_is_no_trained_model(tmp_path):

@@ -45,7 +45,7 @@ def test_every_number_of_images_is_divided(model, three_devices, tmp_path):
     for count in (1, 3, 5):
         np.testing.assert_allclose(feeding.run(model, IMAGES[:count]), outputs[:count], atol=1e-5)
         np.testing.assert_allclose(feeding.predict(model, IMAGES[:count], 2), outputs[:count], atol=1e-5)
-        np.testing.assert_allclose(trained.predictor(model)(IMAGES[:count]), outputs[:count], atol=1e-5)
+        np.testing.assert_allclose(trained.forward(model)(IMAGES[:count]), outputs[:count], atol=1e-5)
     for i, image in enumerate(IMAGES):
         keras.utils.save_img(tmp_path / f"{i}.png", image, scale=False)
     index = keras_vit.load_index(keras_vit.embed_folder(tmp_path, model, tmp_path / "all.npz", batch_size=2))

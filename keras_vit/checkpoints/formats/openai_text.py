@@ -30,7 +30,11 @@ SIGLIP = {"causal": False, "pooling": "last", "epsilon": 1e-6}
 
 def architecture(shapes, checkpoint):
     vocabulary, width = need(shapes, WORDS, 2)
-    matrix = next((name for name in ("text_projection.weight", "text_projection") if name in shapes), None)
+    projection = None
+    if "text_projection.weight" in shapes:  # a linear layer, (out, in)
+        projection = need(shapes, "text_projection.weight", 2)[0]
+    elif "text_projection" in shapes:  # a bare matrix, (in, out)
+        projection = need(shapes, "text_projection", 2)[1]
     model = checkpoint.config.get("model_cfg") or {}
     read = _stated(model, model["text_cfg"]) if "text_cfg" in model else _bare(shapes, vocabulary, width)
     arguments, tokens, origins = read
@@ -40,7 +44,7 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(r"blocks\.(\d+)\.")),
         "mlp_dim": need(shapes, f"{timm.BLOCK.format(i=0)}.mlp.fc2.weight", 2)[1],
-        "projection": None if matrix is None else need(shapes, matrix, 2)[matrix == "text_projection"],
+        "projection": projection,
         "projection_bias": "text_projection.bias" in shapes,
         **arguments,
     }
