@@ -38,6 +38,7 @@ def _figure_class():
 
         def draw(self, renderer):
             with lettering.in_all_scripts(told=matplotlib.rcParams["svg.fonttype"] != "none"):
+                lettering.add_fallbacks(self)
                 super().draw(renderer)
 
         def __reduce__(self):  # pickle does not find a class inside a function
@@ -168,10 +169,15 @@ def _laid(image, heat, side):
     return np.uint8(255 * 0.65 * colormaps["inferno"](heat)[..., :3] + 0.35 * np.asarray(pixels))
 
 
-def side_by_side(pictures):
-    """Returns pictures of one height as one, with white between: uint8 `(rows, columns, 3)`."""
-    gap = np.full((len(pictures[0]), max(pictures[0].shape[1] // 50, 1), 3), 255, "uint8")
-    return np.concatenate([part for one in pictures for part in (gap, one)][1:], axis=1)
+def side_by_side(pictures, axis=1):
+    """Returns pictures of one height as one, with white between: uint8 `(rows, columns, 3)`.
+
+    With `axis=0` they are of one width, and one is below the other.
+    """
+    size = list(pictures[0].shape)
+    size[axis] = max(size[axis] // 50, 1)
+    gap = np.full(size, 255, "uint8")
+    return np.concatenate([part for one in pictures for part in (gap, one)][1:], axis=axis)
 
 
 def as_bytes(images, value_range):

@@ -24,7 +24,10 @@ def plot_clips(clips, maps, titles=None):
         ValueError: If the numbers of clips, maps and titles differ.
     """
     _check(clips, maps)
-    pictures = [np.concatenate([canvas.painted(clip), canvas.painted(clip, heat)]) for clip, heat in zip(clips, maps)]
+    pictures = [
+        canvas.side_by_side([canvas.painted(clip), canvas.painted(clip, heat)], axis=0)
+        for clip, heat in zip(clips, maps)
+    ]
     return plot_pictures(pictures, titles, across=2)
 
 
@@ -48,7 +51,7 @@ def write_animation(path, clips, maps):
             canvas.side_by_side([canvas.framed(clip, None, i, SIDE), canvas.framed(clip, heat, i, SIDE)])
             for clip, heat in zip(clips, maps)
         ]
-        frames.append(Image.fromarray(np.concatenate(rows)))
+        frames.append(Image.fromarray(canvas.side_by_side(rows, axis=0)))
     frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=DURATION, loop=0)
 
 

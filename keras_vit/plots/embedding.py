@@ -10,7 +10,8 @@ from keras_vit.plots import canvas, lettering
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MARKERS = "osv^D*Pp"  # with six colors, 48 distinct classes
+# Shapes that differ at four pixels, and whether they are filled; with six colors, 48 distinct classes.
+MARKERS = (("o", True), ("x", True), ("o", False), ("_", True), ("^", True), ("|", True), ("+", True), ("s", False))
 
 
 def plot_embedding(
@@ -44,8 +45,7 @@ def plot_embedding(
     axis = figure.subplots()
     drawn = {}
     for i in np.unique(labels):
-        color, marker = canvas.COLORS[i % len(canvas.COLORS)], MARKERS[i // len(canvas.COLORS) % len(MARKERS)]
-        drawn[i] = axis.scatter(*points[labels == i].T, s=14, color=color, marker=marker, linewidths=0, alpha=0.8)
+        drawn[i] = _scattered(axis, points[labels == i], i)
         drawn[i].set_gid(f"class_{i}")
     axis.set(xticks=[], yticks=[])
     if images is not None:
@@ -56,6 +56,17 @@ def plot_embedding(
     else:
         axis.set_title(f"{len(drawn)} classes: each color and marker is of several", fontsize=lettering.TITLE)
     return figure
+
+
+def _scattered(axis, points, number):
+    """Draws the points of a class in its color and marker."""
+    from matplotlib.colors import to_rgba
+
+    marker, filled = MARKERS[number // len(canvas.COLORS) % len(MARKERS)]
+    color = [to_rgba(canvas.COLORS[number % len(canvas.COLORS)], 0.8)]
+    inside = {} if filled else {"facecolors": [(1, 1, 1, 0)]}  # "none" would write a path for each point
+    width = 0 if filled and marker in "o^" else 1
+    return axis.scatter(*points.T, s=18, color=color, marker=marker, linewidths=width, **inside)
 
 
 def plot_neighbors(

@@ -53,7 +53,9 @@ def in_all_scripts(told=True):
     """Lets matplotlib draw texts with the installed fonts of all scripts; warns once of letters that none has."""
     import matplotlib
 
-    with matplotlib.rc_context({"font.sans-serif": families()}), warnings.catch_warnings(record=True) as seen:
+    family = [*matplotlib.rcParams["font.family"], *families()[1:]]
+    fonts = matplotlib.rc_context({"font.sans-serif": families(), "font.family": family})
+    with fonts, warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         yield
     lacking = [one for one in seen if re.match(MISSING, str(one.message))]
@@ -63,6 +65,19 @@ def in_all_scripts(told=True):
     letters = dict.fromkeys(chr(int(re.findall(r"\d+", str(one.message))[0])) for one in lacking)
     if letters and told:
         _warn(letters)
+
+
+def add_fallbacks(figure):
+    """Lets the texts of a figure use, after their own font, the installed ones of other scripts.
+
+    matplotlib looks for letters in all families of a text, but takes one font alone of a generic one, "sans-serif".
+    """
+    from matplotlib.text import Text
+
+    others = families()[1:]
+    for text in figure.findobj(Text) if others else ():
+        own = [name for name in text.get_fontfamily() if name not in others]
+        text.set_fontfamily([*own, *others])
 
 
 def _warn(letters):

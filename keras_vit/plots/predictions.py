@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 WRITTEN = 20  # up to this number of classes each cell shows its number
 CELLS, PAIRS = 1000, 40  # classes in a matrix, at most; of more, the confusions in a figure
-TICKS = 50  # names on an axis, at most
+NAMED = 100  # classes that are all named on the axes of a matrix, at most
+CELL = 0.15  # inches of a named row, at least: a line of its name
+LARGEST = 15  # inches of a matrix's side
 ZERO = "#6b6b6b"  # of a number in a white cell
 
 
@@ -69,7 +71,7 @@ def draw_shares(shares, numbers, texts):
     """
     count = len(texts)
     texts = texts if count == 1 else [lettering.words(lettering.short(text)) for text in texts]
-    side, longest = min(2.8 + 0.4 * count, 9), max(map(lettering.width, texts))  # inches
+    side, longest = max(min(2.8 + 0.4 * count, 9), min(CELL * count, LARGEST)), max(map(lettering.width, texts))
     figure = canvas.figure(side + 0.8 + longest, side + longest)
     axis = figure.subplots()
     drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
@@ -77,12 +79,24 @@ def draw_shares(shares, numbers, texts):
         for (row, column), number in np.ndenumerate(numbers):
             color = canvas.ink(drawn.to_rgba(shares[row, column])[:3]) if number else ZERO
             axis.text(column, row, number, ha="center", va="center", fontsize=7, color=color)
-    shown = np.arange(0, count, -(-count // TICKS))
+    shown = range(count) if count <= NAMED else _named(np.where(shares.any(1), np.diag(shares), 2), side)
     axis.set(xticks=shown, yticks=shown, xlabel="predicted class", ylabel="true class")
     axis.set_xticklabels([texts[i] for i in shown], rotation=90 if max(map(len, texts)) > 2 else 0, fontsize=8)
     axis.set_yticklabels([texts[i] for i in shown], fontsize=8)
+    if count > NAMED:
+        said = f"{count:,} classes. Named, where there is room: those that are most often wrong"
+        axis.set_title(said, fontsize=lettering.TITLE, loc="left")
     figure.colorbar(drawn, shrink=0.8, label="share of the true class")
     return figure
+
+
+def _named(right, side):
+    """Returns which classes a matrix of `side` inches has room to name, those with the lowest shares right first."""
+    apart, shown = CELL * len(right) / side, []
+    for i in np.argsort(right, kind="stable"):
+        if all(abs(i - other) >= apart for other in shown):
+            shown.append(int(i))
+    return sorted(shown)
 
 
 def plot_per_class(

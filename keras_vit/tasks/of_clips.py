@@ -74,9 +74,11 @@ class OfClips:
         return f"{min(self.frames, SHOWN)} of {self.frames} frames"
 
     def picture(self, image, output, example=None):
-        """Returns the frames of a clip side by side, four at most."""
+        """Returns the frames of a clip side by side, four at most, with white between."""
+        from keras_vit.plots.canvas import side_by_side
+
         shown = np.linspace(0, len(image) - 1, min(len(image), SHOWN)).round().astype(int)
-        return np.clip(np.rint(colored(np.concatenate([*image[shown]], axis=1))), 0, 255).astype("uint8")
+        return side_by_side([np.clip(np.rint(colored(one)), 0, 255).astype("uint8") for one in image[shown]])
 
 
 def started(weights, frames, metadata, arguments):

@@ -21,7 +21,7 @@ def test_frames_are_side_by_side_under_the_clip_s_map():
 def test_an_animation_has_all_frames(tmp_path):
     write_animation(tmp_path / "a.gif", CLIPS, MAPS)
     with Image.open(tmp_path / "a.gif") as image:
-        assert image.n_frames == 8 and image.size == (2 * 160 + 3, 2 * 160) and image.info["duration"] == 200
+        assert image.n_frames == 8 and image.size == (2 * 160 + 3, 2 * 160 + 3) and image.info["duration"] == 200
     for clips, maps in ((CLIPS, MAPS[:1]), (CLIPS[:, 0], MAPS), (CLIPS, MAPS[:, 0]), (CLIPS[:0], MAPS[:0])):
         with pytest.raises(ValueError, match="must be a map .* for each clip .*Received: clips of shape"):
             write_animation(tmp_path / "b.gif", clips, maps)

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from keras_vit import plots
+from keras_vit.plots import canvas, embedding
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (60, 6, 4, 3)).astype("uint8")
@@ -15,12 +17,32 @@ def test_each_class_has_its_own_look(classes, tmp_path):
     assert groups[1].get_gid() == "class_1"
     assert len(groups) == classes
     np.testing.assert_allclose(groups[1].get_offsets(), points[labels == 1].astype("float32"))
-    looks = {(tuple(g.get_facecolor()[0]), g.get_paths()[0].vertices.tobytes()) for g in groups[:48]}
+    looks = {
+        (tuple(g.get_edgecolor()[0]), g.get_paths()[0].vertices.tobytes(), g.get_facecolor()[0, 3]) for g in groups
+    }
     assert len(looks) == min(classes, 48)
     assert len(figure.legends) == (classes <= 48)
     shown = len(figure.axes[0].artists)
     assert 1 <= shown <= 30
     figure.savefig(tmp_path / "embedding.png")
+
+
+def test_markers_differ_at_four_pixels():
+    """By a fifth of their ink at least, wherever one is laid on the other."""
+    drawn = []
+    for i in range(len(embedding.MARKERS)):
+        figure = canvas.figure(1, 1)
+        figure.set_dpi(72)  # a marker is 4 pixels wide
+        axis = figure.add_axes((0, 0, 1, 1))
+        axis.set_axis_off()
+        embedding._scattered(axis, np.zeros((1, 2)), len(canvas.COLORS) * i)
+        raster = FigureCanvasAgg(figure)
+        raster.draw()
+        drawn.append(255 - np.asarray(raster.buffer_rgba())[30:42, 30:42, 0].astype(float))
+    for i, one in enumerate(drawn):
+        for other in drawn[:i]:
+            moved = [np.roll(other, (down, right), (0, 1)) for down in (-1, 0, 1) for right in (-1, 0, 1)]
+            assert min(np.abs(one - each).sum() for each in moved) > 0.2 * max(one.sum(), other.sum())
 
 
 def test_names_are_drawn_as_they_are(tmp_path):

@@ -27,5 +27,5 @@ def test_what_tasks_of_clips_have_in_common(kind):
 
 
 def test_a_picture_has_four_frames_at_most():
-    assert PretrainClips().picture(np.zeros((16, 8, 8, 1)), np.zeros(2)).shape == (8, 32, 3)
+    assert PretrainClips().picture(np.zeros((16, 8, 8, 1)), np.zeros(2)).shape == (8, 4 * 8 + 3, 3)
     assert not issubclass(Pretrain, OfClips) and Pretrain().clips is None

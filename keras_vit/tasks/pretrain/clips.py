@@ -47,5 +47,7 @@ class PretrainClips(OfClips, Pretrain):
             output: The embedding, or `(2, frames, height, width, channels)`: the clip masked and reconstructed.
             example: Ignored.
         """
+        from keras_vit.plots.canvas import side_by_side
+
         shown = [image, *output] if np.ndim(output) == 5 else [image]
-        return np.concatenate([super(PretrainClips, self).picture(one, output) for one in shown], axis=0)
+        return side_by_side([super(PretrainClips, self).picture(one, output) for one in shown], axis=0)

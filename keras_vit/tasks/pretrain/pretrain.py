@@ -11,6 +11,7 @@ from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
 from keras_vit.tasks.pretrain.neighbors import knn_accuracy
+from keras_vit.tasks.shown import INPUT
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
@@ -112,7 +113,7 @@ class Pretrain(Task):
 
     def shows(self, output):
         said = self.caption(output, {})
-        return f"from left to right: {said}" if said else "input of the model"
+        return f"from left to right: {said}" if said else INPUT
 
     def caption(self, output, example):
         return "image, masked, reconstruction" if np.ndim(output) == 4 else ""
@@ -125,8 +126,10 @@ class Pretrain(Task):
             output: The embedding, or `(2, height, width, channels)`: the image masked and reconstructed.
             example: Ignored.
         """
+        from keras_vit.plots.canvas import side_by_side
+
         shown = [image, *output] if np.ndim(output) == 4 else [image]
-        return np.concatenate([super(Pretrain, self).picture(one, output) for one in shown], axis=1)
+        return side_by_side([super(Pretrain, self).picture(one, output) for one in shown])
 
 
 class EmbeddingTally:

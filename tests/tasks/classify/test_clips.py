@@ -77,9 +77,9 @@ def test_batches_have_time_again():
 
 def test_a_picture_has_frames_side_by_side():
     task = ClassifyClips(frames=4, classes=("a", "b"))
-    assert task.picture(CLIPS[0], np.zeros(2)).shape == (8, 32, 3)
-    assert task.picture(np.zeros((16, 8, 8, 1)), np.zeros(2)).shape == (8, 32, 3)
-    np.testing.assert_array_equal(task.picture(CLIPS[0], np.zeros(2))[:, 8:16], CLIPS[0, 1])
+    assert task.picture(CLIPS[0], np.zeros(2)).shape == (8, 4 * 8 + 3, 3)  # with gaps
+    assert task.picture(np.zeros((16, 8, 8, 1)), np.zeros(2)).shape == (8, 4 * 8 + 3, 3)  # with gaps
+    np.testing.assert_array_equal(task.picture(CLIPS[0], np.zeros(2))[:, 9:17], CLIPS[0, 1])
 
 
 def test_it_starts_from_a_model_of_images(tmp_path):

@@ -68,12 +68,13 @@ def test_all_that_is_done_with_a_task(tmp_path, monkeypatch):
 
 def test_picture():
     alone = TASK.picture(CLIPS[0], np.ones(8))
-    assert alone.shape == (8, 32, 3) and TASK.caption(np.ones(8), {}) == ""
+    assert alone.shape == (8, 4 * 8 + 3, 3) and TASK.caption(np.ones(8), {}) == ""
     output = TASK.viewer(TASK.learner(TASK.model(**MODEL)))(CLIPS[:1])[0]
     drawn = TASK.picture(CLIPS[0], output)
-    assert drawn.shape == (24, 32, 3) and TASK.caption(output, {}) == "clip, masked, reconstruction"
+    assert drawn.shape == (3 * 8 + 2, 4 * 8 + 3, 3) and TASK.caption(output, {}) == "clip, masked, reconstruction"
     np.testing.assert_array_equal(drawn[:8], alone)
-    hidden = (drawn[8:16] != alone).any(-1).reshape(2, 4, 4, 2, 4).any((1, 4))  # (rows, frames, columns)
+    hidden = np.stack([(drawn[9:17] != alone)[:, left : left + 8] for left in (0, 9, 18, 27)], 1)  # without the gaps
+    hidden = hidden.any(-1).reshape(2, 4, 4, 2, 4).any((1, 4))  # (rows, frames, columns)
     assert (hidden == hidden[:, :1]).all() and hidden[:, 0].sum() == 2  # the same places in each frame
 
 

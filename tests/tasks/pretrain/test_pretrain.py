@@ -58,8 +58,8 @@ def test_all_that_is_done_with_a_task(tmp_path, monkeypatch):
     output = found.viewer()(IMAGES[:1])[0]
     assert np.ndim(trained.load_run(run / "best.keras").viewer()(IMAGES[:1])[0]) == 1  # the decoder is the last epoch's
     drawn = found.task.picture(IMAGES[0], output)
-    assert drawn.shape == (8, 24, 3) and found.task.caption(output, {}) == "image, masked, reconstruction"
-    assert (drawn[:, :8] == np.rint(IMAGES[0])).all() and (drawn[:, 8:16] != drawn[:, :8]).any()
+    assert drawn.shape == (8, 3 * 8 + 2, 3) and found.task.caption(output, {}) == "image, masked, reconstruction"
+    assert (drawn[:, :8] == np.rint(IMAGES[0])).all() and (drawn[:, 9:17] != drawn[:, :8]).any()
 
 
 def test_settings_that_contradict():
@@ -126,6 +126,6 @@ def test_picture():
     learner = TASK.learner(TASK.model(**MODEL))
     masked, again = learner.reconstruct(IMAGES)
     three = TASK.picture(image, np.stack([masked[0], again[0]]))
-    assert three.shape == (8, 24, 3)
+    assert three.shape == (8, 3 * 8 + 2, 3)
     np.testing.assert_array_equal(three[:, :8], alone)
-    np.testing.assert_array_equal(three[:, 8:16, 0], np.rint(masked[0, ..., 0]))
+    np.testing.assert_array_equal(three[:, 9:17, 0], np.rint(masked[0, ..., 0]))
