@@ -50,6 +50,8 @@ class Facts(NamedTuple):
     whole: bool  # whether all of the split was measured
     images: int  # number of images measured
     measured: str  # which, in words
+    one: str  # image or clip
+    cut: str  # a sentence on images of which a part is shown, or none
     worded: Callable  # function from a score's name to words and a unit
     numbers: dict  # scores by name
     intervals: dict  # 95 % intervals, (low, high), of those scores that are shares of images
@@ -121,6 +123,8 @@ def gather(target, arrays=None, most=10_000):
         whole=len(some) == len(source),
         images=len(some),
         measured=counts.told(some, task, arrays is not None, len(some) == len(source)),
+        one="clip" if task.clips else "image",
+        cut="Each is the middle of its picture." if task.whole else "",
         worded=lambda name: worded(task.titled(name)),
         numbers=(numbers := tally.result()),
         intervals=counts.intervals(numbers, counts.pictures(some, task)) if "labels" in task.targets else {},
@@ -185,7 +189,7 @@ def _hints(task, outputs, chosen, labels):
     """Returns a text for each point on the map of embeddings, by the gid of its class."""
     hints = {}
     for i, (output, label) in enumerate(zip(outputs, labels)):
-        text = f"image {i}: {task.caption(output, chosen[i])}"
+        text = f"{'clip' if task.clips else 'image'} {i}: {task.caption(output, chosen[i])}"
         hints.setdefault(f"class_{label}", []).append(lettering.printable(text))
     return hints
 

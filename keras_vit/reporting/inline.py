@@ -8,6 +8,7 @@ from xml.dom import minidom
 from keras_vit.plots.canvas import PAPER
 
 QUALITY = 85  # of JPEG
+BROAD = 7  # inches of a figure that a page gives its whole width, at least
 METADATA = ("Creator", "Date", "Format", "Type")  # what matplotlib writes into each file by default
 
 
@@ -41,6 +42,9 @@ def svg(figure, name, hints=None):
             element.setAttribute(
                 "style", element.getAttribute("style").replace("#000000", "currentColor").replace(PAPER, "var(--page)")
             )
+    inches = figure.get_figwidth()
+    drawing.setAttribute("style", f"--inches: {inches:.2f}")
+    drawing.setAttribute("class", "broad" if inches > BROAD else "")
     return drawing.toxml()
 
 

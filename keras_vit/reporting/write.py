@@ -3,6 +3,7 @@
 import importlib.resources
 import os
 import pathlib
+import re
 
 import keras
 import numpy as np
@@ -18,7 +19,7 @@ from keras_vit.reporting.gather import gather
 from keras_vit.utils import checks, extras, files, machine, metrics
 
 FIRST = 5  # scores above the page, of more the others are in a table
-TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row
+TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row, of clips half as many
 WIDE, MOST_SIDE = 1.5, 900  # width of a picture by its height that is given two tiles, and pixels of one
 MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones
 
@@ -90,6 +91,8 @@ def render(facts):
         overlaid=any(one.support is not None for ones in facts.examples.values() for one in ones),
         drawn=_drawn(facts.seen, maps) if maps else "",
         examples={heading: _examples(ones) for heading, ones in facts.examples.items()},
+        hinted=", and what was predicted" if any(_captions(facts)) else "",
+        parted=lambda kind: re.findall("[A-Z]+[a-z0-9]*|.[^A-Z]*", kind),
         parts=next((one.parts for ones in facts.examples.values() for one in ones if one.parts), ()),
         layers=layers,
         parameters=sum(layer.parameters for layer in layers),
@@ -143,10 +146,17 @@ def _drawn(model, gallery):
 
 
 def _side_by_side(images, heats):
-    tiles = [np.pad(canvas.painted(*pair, TILE), ((2, 2), (2, 2), (0, 0))) for pair in zip(images, heats)]
-    tiles += [np.zeros_like(tiles[0])] * (-len(tiles) % ACROSS if len(tiles) > ACROSS else 0)
-    rows = [np.concatenate(tiles[i : i + ACROSS], axis=1) for i in range(0, len(tiles), ACROSS)]
-    return np.concatenate(rows)
+    """Returns images in full rows: of five, four."""
+    across = ACROSS // 2 if images.ndim == 5 else ACROSS
+    some = list(zip(images, heats))[: max(len(images) // across * across, min(len(images), across))]
+    tiles = [canvas.painted(*pair, TILE) for pair in some]
+    rows = [canvas.side_by_side(tiles[i : i + across]) for i in range(0, len(tiles), across)]
+    return canvas.side_by_side(rows, axis=0)
+
+
+def _captions(facts):
+    """Returns what the hints of the map say of images beside their numbers."""
+    return [text.partition(": ")[2] for texts in facts.hints.values() for text in texts]
 
 
 def _examples(examples):

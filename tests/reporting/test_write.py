@@ -10,7 +10,7 @@ pytest.importorskip("tensorflow")
 from keras_vit import count_macs, evaluate, export_tflite, load_run, report, video_vit, vit
 from keras_vit.reporting import write
 from keras_vit.reporting.gather import Example
-from tests.browser import chromium, watched
+from tests.browser import chromium, faint, watched
 from tests.marks import slow
 
 
@@ -116,10 +116,37 @@ def test_the_page_works_in_a_browser(browser, written, width, scheme):
     assert shown.get_attribute("alt") == "relevance" == name.inner_text()
     assert page.evaluate("document.querySelector('#attention img:not([hidden])').naturalWidth") > 100
 
+    assert not faint(page)
     page.get_by_text("optim", exact=True).click()
     assert page.get_by_text("learning_rate").first.is_visible()
     assert not wrong
     page.close()
+
+
+def test_a_finger_enlarges_figures_and_names_points(browser, written):
+    context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(written.as_uri())
+    for place in ("#predictions .chart", "#examples img", "#attention img", "#attention .chart"):
+        opens = page.locator(place).first
+        before = opens.evaluate("one => (one.querySelector('svg') ?? one).getBoundingClientRect().width")
+        opens.tap()
+        width = opens.evaluate("one => (one.querySelector('svg') ?? one).getBoundingClientRect().width")
+        assert width > 1.4 * before and page.evaluate("document.documentElement.scrollWidth") == 390, place
+        opens.tap()
+        assert opens.evaluate("one => (one.querySelector('svg') ?? one).getBoundingClientRect().width") == before
+    page.locator("#map use:has(title)").first.dispatch_event("click")
+    assert page.locator(".named").inner_text().startswith("image ")
+    assert "large" not in page.locator("#map .chart").get_attribute("class")
+    context.close()
+
+
+def test_rows_of_a_gallery_are_full():
+    images, gap = np.zeros((5, 8, 8, 3), "float32"), write.TILE // 50
+    assert write._side_by_side(images, [None] * 5).shape == (write.TILE, 4 * write.TILE + 3 * gap, 3)
+    assert write._side_by_side(images[:3], [None] * 3).shape[1] == 3 * write.TILE + 2 * gap
+    clips = np.zeros((5, 6, 8, 8, 3), "float32")
+    assert write._side_by_side(clips, [None] * 5).shape[0] == 2 * (write.TILE // 2) + (write.TILE // 2) // 50
 
 
 def test_a_factorised_model_of_clips_has_maps_over_all_blocks():
@@ -163,5 +190,5 @@ def test_a_caption_has_its_figure(run, written):
         assert "<svg" in section or "<img" in section
     assert page.count("bright patches support") and "Overlay: the relevance" in page
     assert page.count("<dl") == 1 and page.count('class="chart opens"') == page.count(
-        '<figure><div class="chart opens">'
+        '<figure><div class="chart opens" tabindex="0">'
     )
