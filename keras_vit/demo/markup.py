@@ -4,6 +4,8 @@ import base64
 import html
 import io
 
+from keras_vit.tasks.shown import percent
+
 MOST_COLORS = 30  # in a legend
 BAR = "height:0.5rem;border-radius:3px;background:var(--border-color-primary)"
 FILLED = "height:100%;border-radius:3px;background:var(--color-accent)"
@@ -22,7 +24,7 @@ def answer(heading="", bars=None, rows=(), notes=()):
     for name, share in (bars or {}).items():
         parts.append(
             f'<div class="bar" style="margin:0.4rem 0"><div style="{BAR}">'
-            f'<div style="{FILLED};width:{share:.1%}"></div></div>{_row(name, f"{share:.1%}")}</div>'
+            f'<div style="{FILLED};width:{share:.1%}"></div></div>{_row(name, percent(share))}</div>'
         )
     parts += [f'<div class="row">{_row(name, value)}</div>' for name, value in rows]
     parts += [f'<p class="note" style="margin:0.4rem 0">{_text(note)}</p>' for note in notes]

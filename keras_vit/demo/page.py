@@ -8,7 +8,7 @@ from keras_vit.demo import markup
 from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.demo.drawn import drawing_page
 from keras_vit.demo.reading import MOST_WHOLE, read_drawing, reader
-from keras_vit.demo.seeing import hint, looks_of, seeing
+from keras_vit.demo.seeing import draws_more, hint, looks_of, seeing
 from keras_vit.runs import trained
 from keras_vit.runs.sampled import draws_images
 from keras_vit.training.devices import need_tensorflow
@@ -18,7 +18,18 @@ from keras_vit.utils.metrics import written
 EMPTY = {"background": np.zeros((PAD, PAD, 3), "uint8"), "layers": [], "composite": None}
 ONCE = {"concurrency_limit": 1, "concurrency_id": "model", "api_visibility": "private"}
 BARS = 10  # of at most as many classes; of more, half as many bars
-WIDTHS = {True: 480, False: 120}  # pixels of the column of a picture: what a task draws has a row of its own
+WIDTHS = {True: 480, False: 120}  # pixels of the column of a picture: what a task draws, or is wide, has its own row
+WIDE = 2  # width of an image by its height, at least
+CHOSEN = "chosen"  # the button that the page presses when a file is chosen
+# The old answer goes at once: Gradio tells of files that were uploaded, not of those that are too large or not taken.
+ON_A_FILE = f"""
+const chosen = event => {{
+  const files = event.target.files || event.dataTransfer?.files;
+  if (files?.length) document.getElementById("{CHOSEN}")?.click();
+}};
+document.addEventListener("change", chosen, true);
+document.addEventListener("drop", chosen, true);
+"""
 
 
 def page(target):
@@ -59,6 +70,8 @@ def page(target):
     def clear():
         return EMPTY, None, "", *see(None)
 
+    draws = draws_more(task)
+    own_row = draws or size[-2] >= WIDE * size[-3]
     drawn = size[-1] == 1 and max(size) <= SKETCHED and task.clips is None and not task.whole
     plain = {"format": "png", "buttons": ["fullscreen"], "interactive": False, "show_label": False}
     name = found.bound.name
@@ -86,12 +99,12 @@ def page(target):
                 )  # any: the page refuses
                 told = gr.HTML(padding=False)
                 asked, button = _questions(task) if "texts" in task.inputs else ([], None)
-            with gr.Column(scale=2 if task.draws else 1):
+            with gr.Column(scale=2 if draws else 1):
                 answer = gr.HTML(padding=False)
                 choices = [(look.capitalize(), look) for look in looks]
                 method = gr.Radio(choices, value=next(iter(looks), None), label="Attention", visible=bool(looks))
                 with gr.Row():
-                    with gr.Column(min_width=WIDTHS[task.draws]):
+                    with gr.Column(min_width=WIDTHS[own_row]):
                         seen = gr.Image(**plain)
                         if task.legend():
                             gr.HTML(markup.legend(task.legend()), padding=False)
@@ -110,6 +123,7 @@ def page(target):
             pad.input(from_pad, [pad, told, method, *asked], shown, **again, **ONCE)
             pad.clear(clear, None, [pad, *shown], **ONCE)
             read_file.then(lambda: EMPTY, None, pad, show_progress="hidden", **ONCE)  # by itself: else it seems to wait
+        gr.Button(elem_id=CHOSEN).click(lambda: (None, "", *see(None)), None, shown, show_progress="hidden", **ONCE)
     return blocks.queue(api_open=False)  # no request bypasses the queue
 
 

@@ -13,10 +13,12 @@ from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
 from keras_vit.runs.looking import SIMILARITY, similarity_of, support_of
+from keras_vit.tasks.shown import INPUT
 
 VIEW = 336  # pixels of the longer side of an image
 WIDE, WIDEST = 672, 2048  # of a picture that a task draws, at least and at most
 MOST_TEXTS = 32  # that are ranked
+SAYS_NOTHING = "No answer: the model was trained without classes and gives {} numbers, which describe the image."
 COSINES = "Cosines of image and text, from -1 to 1: an order, no probabilities."
 
 
@@ -83,9 +85,9 @@ def seeing(found, looks, most):
         else:
             bars = dict([*task.bars(output).items()][: len(task.listed(output, most))])
             name = next(iter(bars)) if bars and task.gives != "labels" else task.heading(output)
-            said = markup.answer(name, bars, notes=notes)
+            said = markup.answer(name, bars, notes=notes if name else [*notes, SAYS_NOTHING.format(np.size(output))])
         drawn = task.picture(pixels, output)
-        side = min(max(*drawn.shape[:2], WIDE), WIDEST) if task.draws else VIEW
+        side = min(max(*drawn.shape[:2], WIDE), WIDEST) if draws_more(task, output) else VIEW
         picture, under = canvas.painted(drawn, side=side), _capital(task.shows(output))
         look, heading = looks.get(method, (None, ""))
         if look is None:
@@ -98,6 +100,11 @@ def seeing(found, looks, most):
         return Seen(said, picture, under, canvas.painted(pixels, heat, VIEW), heading, playing)
 
     return see
+
+
+def draws_more(task, output=()):
+    """Returns whether a task draws more than the input of its model."""
+    return task.draws and task.shows(output) != INPUT
 
 
 def _texts(text, several):

@@ -11,7 +11,7 @@ import tempfile
 import keras
 
 from keras_vit.demo.guard import MOST_BYTES, Guard
-from keras_vit.demo.page import need_gradio, page
+from keras_vit.demo.page import CHOSEN, ON_A_FILE, need_gradio, page
 from keras_vit.utils.environment import environment
 from keras_vit.utils.signals import handled
 
@@ -88,6 +88,8 @@ def server(blocks, host, folder):
         enable_monitoring=False,
         mcp_server=False,
         theme=theme(),
+        css=f"#{CHOSEN} {{ display: none }}",
+        head=f"<script>{ON_A_FILE}</script>",
     )
     # Quiet: uvicorn logs the streams of open pages as errors at shutdown; Gradio prints the page's own errors.
     return uvicorn.Server(
@@ -100,4 +102,10 @@ def theme():
     import gradio
 
     base = gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
-    return base.set(block_info_text_color="*neutral_600", block_info_text_color_dark="*neutral_300")
+    light, dark = "*neutral_600", "*neutral_300"
+    return base.set(
+        block_info_text_color=light,
+        block_info_text_color_dark=dark,
+        body_text_color_subdued=light,
+        body_text_color_subdued_dark=dark,
+    )

@@ -18,6 +18,11 @@ def test_an_answer_has_a_heading_bars_rows_and_notes():
     assert "width:75.0%" in said and markup.answer() == ""
 
 
+def test_no_share_is_called_none_that_is_some():
+    said = plain(markup.answer("cat", {"cat": 0.9996, "dog": 0.0004, "owl": 0.0}))
+    assert said == "cat cat above 99.9% dog below 0.1% owl 0.0%"
+
+
 def test_names_are_text():
     """Those of classes, of files and in questions come from others."""
     evil = "<img src=x onerror=alert(1)>"

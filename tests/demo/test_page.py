@@ -17,7 +17,7 @@ from keras_vit.demo.drawing import from_drawing
 from keras_vit.demo.page import page as make_page
 from keras_vit.training import rundir
 from tests import picturefiles
-from tests.browser import chromium, watched
+from tests.browser import chromium, faint, watched
 from tests.demo.pages import drawn, request, served, upload
 from tests.marks import slow
 
@@ -97,7 +97,37 @@ def test_in_a_browser(address, digits, tmp_path):
         assert brightest(page) < 32, "the pad is cleared"
         page.get_by_label("Clear").click()
         answer.wait_for(state="detached")
-    assert not wrong
+        assert not wrong
+
+        files.set_input_files(tmp_path / "three.png")
+        expect("Shown: three.png")
+        (tmp_path / "large.png").write_bytes(bytes(33 * 2**20))
+        files.set_input_files(tmp_path / "large.png")  # which Gradio refuses itself
+        answer.wait_for(state="detached")
+        expect("exceed the maximum allowed size of 32")
+        assert "Shown: three.png" not in page.inner_text("body")
+
+
+@slow
+@pytest.mark.parametrize("name", ["mnist", "easy_vqa", "mnist_dit"])
+def test_its_texts_can_be_read_light_and_dark(name, digits, tmp_path):
+    pytest.importorskip("gradio", reason="gradio is not installed")
+    keras.utils.save_img(tmp_path / "three.png", digits[0][3][..., None], scale=False)
+    with served(lambda: make_page(name)) as (port, _), chromium() as browser:
+        for width, scheme in ((1400, "light"), (390, "dark")):
+            (page, wrong), left = watched(browser, width, scheme=scheme), 40
+            page.set_default_timeout(WAIT)
+            page.goto(f"http://127.0.0.1:{port}")
+            if name == "mnist_dit":
+                page.get_by_role("button", name="Draw").wait_for()
+            else:
+                page.locator("input[type=file]").last.set_input_files(tmp_path / "three.png")
+                page.locator("section[aria-label=Prediction]").first.wait_for()
+            while faint(page) and (left := left - 1):
+                page.wait_for_timeout(500)  # what waits for an answer is faint
+            assert not faint(page) and not wrong
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+            page.close()
 
 
 def test_only_what_was_given_to_the_page_is_opened(address, tmp_path):

@@ -29,10 +29,16 @@ def square(rows=64, columns=64):
     return pixels
 
 
+def test_a_model_without_an_answer_says_so(seen):
+    shown = seen("cifar10_mae", square(32, 32))
+    assert plain(shown.answer).startswith("No answer: the model was trained without classes and gives 128 numbers")
+    assert shown.picture.shape == shown.laid.shape == (VIEW, VIEW, 3) and shown.under == "Input of the model"
+
+
 def test_a_question_is_answered_and_where_the_answer_was_found(seen):
     """By the model that ships."""
     shown = seen("easy_vqa", square(), "what color is the shape?")
-    assert plain(shown.answer).startswith("red red 9") and shown.laid.shape == (VIEW, VIEW, 3)
+    assert plain(shown.answer).startswith("red red above 99.9%") and shown.laid.shape == (VIEW, VIEW, 3)
     assert shown.heading.startswith("Relevance") and shown.under == "Input of the model"
     assert plain(seen("easy_vqa", square(), " ").answer) == "Write a question, and press the button."
     told = plain(seen("easy_vqa", square(), "what color is the é?").answer)
