@@ -5,9 +5,8 @@ import numpy as np
 from keras import ops
 
 from keras_vit.models.backbone import HEADS
-from keras_vit.models.metadata import stated_labels
-from keras_vit.models.outputs import differ, returns_probabilities
-from keras_vit.preparing.pixel_range import range_of
+from keras_vit.models.outputs import differ
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.packed import check_packed
 from keras_vit.utils.typed import typed
@@ -170,20 +169,23 @@ def load_teacher(task, model, given=None):
 
 def check_models(student, teacher):
     """Raises an error unless two Keras models take the same images, know the same classes, and return logits."""
-    for name, model in (("student", student), ("teacher", teacher)):
-        checks.model(model, name)
-        if returns_probabilities(model):
-            raise ValueError(f"The {name} must return logits. Received: {model.name!r}, which returns probabilities")
+    about = {"student": Traits(student), "teacher": Traits(teacher)}
+    for name, each in about.items():
+        checks.model(each.model, name)
+        if each.shares:
+            raise ValueError(
+                f"The {name} must return logits. Received: {each.model.name!r}, which returns probabilities"
+            )
     for what in ("input_shape", "output_shape"):
         if getattr(student, what) != getattr(teacher, what):
             raise ValueError(
                 f"The teacher's {what} must be the student's, {getattr(student, what)}. "
                 f"Received: {getattr(teacher, what)}"
             )
-    ranges = range_of(student), range_of(teacher)
-    if ranges[0] != ranges[1]:
-        raise ValueError(f"The teacher must take pixels in the student's range, {ranges[0]}. Received: {ranges[1]}")
-    names, theirs = stated_labels(student), stated_labels(teacher)
+    wanted, taken = about["student"].range, about["teacher"].range
+    if wanted != taken:
+        raise ValueError(f"The teacher must take pixels in the student's range, {wanted}. Received: {taken}")
+    names, theirs = about["student"].labels, about["teacher"].labels
     if differ(names, theirs):
         said = f"the student's classes in their order, {', '.join(names)!s:.100}. Received: {', '.join(theirs)!s:.100}"
         if any(name != other and name in theirs for name, other in zip(names, theirs)):
