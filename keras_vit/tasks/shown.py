@@ -7,6 +7,7 @@ import numpy as np
 from keras_vit.models.outputs import distinct
 from keras_vit.utils.images import colored
 
+INPUT = "input of the model"  # a picture that is it
 CERTAIN = ("classes", "labels", "words")  # kinds of outputs whose answers are probabilities where all are from 0 to 1
 
 
@@ -61,7 +62,7 @@ class Shown:
     def shows(self, output: np.ndarray) -> str:
         """Returns what `picture` draws of an image without targets, in words."""
         parts = self.parts[:-1] if self.draws else ()
-        return f"from left to right: {', '.join(parts)}" if len(parts) > 1 else "".join(parts) or "input of the model"
+        return f"from left to right: {', '.join(parts)}" if len(parts) > 1 else "".join(parts) or INPUT
 
     def caption(self, output: np.ndarray, example: dict) -> str:
         """Returns a line about one image: what the output says, and what is true.
@@ -91,12 +92,12 @@ def are_shares(values):
 def words(answer, certain=True):
     """Returns the pairs of an answer, `(name, value)`, as a line; per cent only where they are `certain`."""
     answer = [*answer]
-    form = ".1%" if certain and are_shares(value for _, value in answer) else ".4g"
-    return ", ".join(f"{name} {value if isinstance(value, int) else format(value, form)}" for name, value in answer)
+    form = percent if certain and are_shares(value for _, value in answer) else "{:.4g}".format
+    return ", ".join(f"{name} {value if isinstance(value, int) else form(value)}" for name, value in answer)
 
 
-def of_area(share):
-    """Returns a share of an image's area as per cent."""
+def percent(share):
+    """Returns a share as per cent; what is near none or all is not called none or all."""
     if 0 < share < 0.001 or 0.999 < share < 1:
         return "below 0.1%" if share < 0.5 else "above 99.9%"
     return f"{share:.1%}"

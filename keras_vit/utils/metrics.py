@@ -35,7 +35,7 @@ def iou(matrix):
 
 
 def written(name, value):
-    """Returns a score as text: accuracies and intersections over union in percent, any other with four decimals.
+    """Returns a score as text: accuracies, overlaps and other shares in percent, any other with four decimals.
 
     Args:
         name: The score's, such as `"accuracy"`, or a recipe's words for it, such as `"mean IoU on val"`. What follows a
@@ -98,7 +98,10 @@ def _parts(name):
     return (score, of) if score in ("mae", "rmse", "r2") and of else None
 
 
-SHARES = ("accuracy", "iou", "top-1", "calibration")
+SHARES = (
+    *("accuracy", "iou", "top-1", "calibration", "exact_match", "exact match", "error_rate", "error rate"),
+    *("recall_at", "recall at", "chance_at", "chance of recall", "r@", "delta1", "share of"),
+)  # in the names of scores, and in recipes' words for them
 OWN = "its own"  # the unit of the number itself
 UNITS = {
     *("percent", "%", "years", "months", "weeks", "days", "hours", "minutes", "seconds", "degrees", "pixels"),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_vit.config import Classify, Contrast, Depth, Detect, Regress, Restore, Segment
-from keras_vit.tasks.shown import of_area
+from keras_vit.tasks.shown import percent, words
 
 
 def test_a_heading_has_the_likeliest_class():
@@ -10,6 +10,11 @@ def test_a_heading_has_the_likeliest_class():
     output = np.log([0.2, 0.8])
     assert task.heading(output) == "dog (80%)" and [*task.bars(output)] == ["dog", "cat"]
     assert task.said(task.answer(output)) == "dog 80.0%, cat 20.0%" and task.legend() == {}
+
+
+def test_what_is_near_none_is_not_called_none():
+    assert words([("a", 0.99951), ("b", 0.0004), ("c", 0.0)]) == "a above 99.9%, b below 0.1%, c 0.0%"
+    assert words([("a", 0.99951), ("b", 0.0004)], certain=False) == "a 0.9995, b 0.0004"
 
 
 def test_a_heading_has_all_labels_that_hold():
@@ -52,7 +57,7 @@ def test_areas_are_of_what_is_painted():
     assert task.heading(output) == "cell: 20.0%, wall: 10.0%, nucleus: 5.0% of the area"
     assert task.heading(np.eye(5)[np.zeros((4, 4), int)]) == "background: 100.0% of the area"
     assert task.bars(output) == {} and [*task.legend()] == ["nucleus", "cell", "wall", "rim"]
-    assert [of_area(share) for share in (0, 0.0004, 0.9996, 1)] == ["0.0%", "below 0.1%", "above 99.9%", "100.0%"]
+    assert [percent(share) for share in (0, 0.0004, 0.9996, 1)] == ["0.0%", "below 0.1%", "above 99.9%", "100.0%"]
 
 
 def test_depth_has_its_unit():

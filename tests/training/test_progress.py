@@ -71,7 +71,7 @@ def test_a_terminal_of_80_columns_shows_whole_parts(train, monkeypatch):
         (keras_vit.Regress(names=("age_years",)), {"val_mae": 2.5}, "validation mean error 2.5000 years"),
         (keras_vit.Detect(), {"val_map50": 0.5}, "validation mAP50 0.5000"),
         (keras_vit.Restore(scale=2), {"psnr": 30.0, "val_psnr": 31.0}, "PSNR 30.0000 dB  validation PSNR 31.0000 dB"),
-        (keras_vit.Caption(), {"val_exact_match": 0.5}, "validation exact match 0.5000"),
+        (keras_vit.Caption(), {"val_exact_match": 0.5}, "validation exact match 50.00%"),
     ],
 )
 def test_scores_have_words_and_units(task, logs, wanted, monkeypatch):

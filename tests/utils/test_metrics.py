@@ -40,6 +40,13 @@ def test_partial_area_needs_two_classes():
         ("iou nucleus", "12.50%"),
         ("mean IoU on val", "12.50%"),
         ("mean_error", "0.1250"),
+        ("text to image R@1", "12.50%"),
+        ("val_image_to_text_recall_at_5", "12.50%"),
+        ("image_to_text_chance_at_1", "12.50%"),
+        ("exact_match", "12.50%"),
+        ("character error rate in other fonts", "12.50%"),
+        ("delta1", "12.50%"),
+        ("abs_rel", "0.1250"),
         ("ap top-1 seats", "0.1250"),  # of a class with such a name
         ("ap50 iou", "0.1250"),
         ("mae_accuracy", "0.1250"),  # of a number with such a name

@@ -115,4 +115,4 @@ class Caption(Texts):
     def caption(self, output, example):
         (said, share), *_ = self.answer(output).items()
         text = self.text_of(example["texts"])
-        return f"{text}{'' if text == said else f', written {said}'} ({share:.0%})"
+        return f"{text} ({share:.0%})" if text == said else f"“{text}”, written “{said}” ({share:.0%})"

@@ -14,7 +14,7 @@ from keras_vit.tasks.base import Task
 from keras_vit.tasks.classify.balance import class_weights
 from keras_vit.tasks.heads import WithHead
 from keras_vit.tasks.segment import pixels
-from keras_vit.tasks.shown import of_area
+from keras_vit.tasks.shown import percent
 from keras_vit.utils.checked import number
 from keras_vit.utils.images import mask_pixels
 
@@ -155,7 +155,7 @@ class Segment(WithHead, Task):
         return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 
     def said(self, answer):
-        return f"{', '.join(f'{name}: {of_area(share)}' for name, share in answer.items())} of the area"
+        return f"{', '.join(f'{name}: {percent(share)}' for name, share in answer.items())} of the area"
 
     def heading(self, output):
         """Returns the areas of the classes that are painted, three at most; that of the background if there is none."""
