@@ -76,6 +76,19 @@ def test_imports_go_down():
     assert not up
 
 
+def test_no_folder_has_a_circle():
+    """Files of one folder do not import each other in a loop; imports inside functions count."""
+    names = {"keras_vit." + ".".join(module.parts): module for module in MODULES if module.name != "__init__"}
+    down = {name: {known for known in names if any(f"{dotted}.".startswith(f"{known}.") for dotted in imports(module))}
+            for name, module in names.items()}  # fmt: skip
+    for room in floors():
+        inside = {name for name in names if name.split(".")[1] == room}
+        left = {name: down[name] & inside for name in inside}
+        while free := {name for name, below in left.items() if not below}:
+            left = {name: below - free for name, below in left.items() if name not in free}
+        assert not left, f"{room} has a circle among {sorted(left)}"
+
+
 def test_heavy_libraries_stay_where_they_are_needed():
     found = []
     for module in MODULES:

@@ -6,6 +6,7 @@ import keras
 
 from keras_vit.config.parts import Augment, Data, Optim, Reached, Recipe, Weights
 from keras_vit.tasks.base import TASKS, UnknownTaskError
+from keras_vit.utils.checked import applied
 
 PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
 
@@ -17,7 +18,8 @@ def to_dict(recipe):
     plain = dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, layers=()))
     values = dataclasses.asdict(plain)
     values["augment"]["layers"] = layers
-    values["task"] = {"kind": type(recipe.task).__name__, **values["task"]}
+    named = {name: values["task"][name] for name in applied(recipe.task)}
+    values["task"] = {"kind": type(recipe.task).__name__, **named}
     return values
 
 

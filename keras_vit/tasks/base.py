@@ -76,7 +76,8 @@ class Task(Shown, Checked):
         known = TASKS.get(cls.__name__)
         if known is not None and known.__module__.split(".")[0] == "keras_vit" and known.__module__ != cls.__module__:
             raise ValueError(f"A task must have a name of its own. Received: {cls.__name__!r}, a task of keras_vit")
-        checks.one_of("gives", cls.gives, KINDS)
+        if isinstance(cls.gives, str):  # else it follows from an option
+            checks.one_of("gives", cls.gives, KINDS)
         own = [name for name in ("mask", "image", "objects") if name in vars(cls) and cls.gives == "classes"]
         if own:
             raise ValueError(f"A task with `{own[0]}` must say what it `gives`. Received: {cls.__name__!r} without")

@@ -13,7 +13,7 @@ def _count(classes, size):
     return np.bincount(classes[(classes >= 0) & (classes < size)], minlength=size)
 
 
-COUNTED = {  # how often targets of a source have each class of a task; of several labels, `Several` warns
+COUNTED = {  # how often targets of a source have each class of a task; of several labels, `SeveralLabels` warns
     "labels": lambda task, source, size: _count(source.labels, size),
     "bounding_boxes": lambda task, source, size: _count(source.targets["bounding_boxes"][..., 4].astype("int64"), size),
     "segmentation_masks": lambda task, source, size: source.mask_counts.sum(0)[getattr(task, "first", 0) :][:size],

@@ -8,7 +8,7 @@ import pytest
 import keras_vit
 from keras_vit import config
 from keras_vit.config import Augment, Data, Optim, Recipe, Weights
-from keras_vit.utils.checked import Checked
+from keras_vit.utils.checked import Checked, applied, only_with
 
 pytestmark = pytest.mark.backend
 
@@ -97,3 +97,17 @@ def test_a_recipe_holds_python_s_numbers():
     recipe = config.override(recipe, {"optim.epochs": np.int64(3), "optim.learning_rate": np.float32(0.5)})
     assert recipe.model == {"image_size": [4, 6], "num_classes": 3}
     assert json.loads(json.dumps(config.to_dict(recipe)))["optim"]["epochs"] == 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Switched(Checked):
+    several: bool = False
+    limits: tuple[float, ...] = only_with("several", ())
+
+
+def test_an_option_may_need_another_one():
+    assert Switched(several=True, limits=(0.5,)).limits == (0.5,)
+    with pytest.raises(ValueError, match=r"Switched.limits needs several=True. Received: limits=\(0.5,\) without"):
+        Switched(limits=(0.5,))
+    assert applied(Switched()) == {"several": False}
+    assert applied(Switched(several=True)) == {"several": True, "limits": ()}

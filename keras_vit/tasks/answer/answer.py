@@ -30,6 +30,11 @@ class Answer(Texts, Classify):
 
     hidden: int = number(0)
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.multilabel:
+            raise ValueError("A question has one answer. Received: Answer with multilabel=True")
+
     def check(self, recipe):
         Texts.check(self, recipe)
         Classify.check(self, recipe)

@@ -1,4 +1,4 @@
-"""Classification: one label for each image; with several, `several.py` has what differs."""
+"""Classification: one label for each image, or several; what differs between the two is in their rules."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -10,25 +10,28 @@ from keras import ops
 
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks.base import Task
+from keras_vit.tasks.class_names import named_by, numbered
 from keras_vit.tasks.classify import class_tally, distillation, keras_metrics
 from keras_vit.tasks.classify.balance import label_weights
+from keras_vit.tasks.classify.labels import Labels
+from keras_vit.tasks.classify.several import SeveralLabels
 from keras_vit.tasks.measured import Measured
-from keras_vit.utils.checked import number
+from keras_vit.tasks.shown import words
+from keras_vit.utils.checked import number, only_with
 from keras_vit.utils.losses import Loss, end_of
 
 
 @dataclass(frozen=True, repr=False)
 class Classify(Task):
-    """One label for each image: loss, class weights, distillation and metrics. `multilabel=True` makes a `Several`.
+    """One label for each image, or several: loss, class weights, distillation and metrics.
 
-    The number of classes is `num_classes` of the recipe's model; that of the data where it is not set.
+    The number of classes is `num_classes` of the recipe's model; that of the data where it is not set. With
+    `multilabel=True` an image has several labels, or none: `SeveralLabels` says what the options mean there.
     """
 
-    targets = ("labels",)
-    best = ("val_accuracy", "max")
     measured = ("metrics",)
 
-    loss: Literal["softmax", "sigmoid"] | None = None  # softmax; with several labels sigmoid
+    loss: Literal["softmax", "sigmoid", "asymmetric"] | None = None  # softmax; with several labels sigmoid
     head_bias: float | None = None  # initial bias of the head; -log(classes) suits a sigmoid
     label_smoothing: float = number(0.0, below=1)
     class_weights: bool = False  # weight the loss of a class inversely to its frequency
@@ -38,48 +41,56 @@ class Classify(Task):
     temperature: float = number(3.0, low=1e-3)  # of soft distillation
     metrics: tuple[str, ...] = ("accuracy",)  # names in `scores.SCORES`, and metrics of Keras; see `keras_metrics`
     multilabel: bool = False  # several labels for each image, or none
-
-    def __new__(cls, *values, multilabel=False, **options):
-        if multilabel:
-            from keras_vit.tasks.classify.several import several_of
-
-            cls = several_of(cls)
-        return super().__new__(cls)
+    thresholds: tuple[float, ...] = only_with("multilabel", ())  # from which on a label holds, one a class
 
     def __post_init__(self):
         object.__setattr__(self, "metrics", keras_metrics.texts(self.metrics))
         super().__post_init__()
+        if self.loss not in (None, *self.labels.losses):
+            raise ValueError(f"{self.labels.said} Received: loss={self.loss!r}")
+
+    @property
+    def labels(self):
+        """The rules of its labels."""
+        return SeveralLabels(self) if self.multilabel else OneLabel(self)
+
+    @property
+    def targets(self):
+        return self.labels.targets
+
+    @property
+    def best(self):
+        return self.labels.best
+
+    @property
+    def gives(self):
+        return self.labels.gives
+
+    @property
+    def columns(self):
+        return self.labels.columns
 
     def check(self, recipe):
         classes = recipe.model.get("num_classes", 2)
         if classes in (None, 0, 1):
             raise ValueError(f"A classifier must have two classes or more. Received: model.num_classes={classes}")
-        class_tally.check(self.metrics, self.loss, recipe.model.get("num_classes"))
+        self.labels.check(recipe)
 
     def on(self, source, arguments=None):
-        names = source.class_names
-        if arguments is not None and arguments["num_classes"] not in (None, len(names)):
-            raise ValueError(
-                f"The model must have as many classes as the data, {len(names)}. "
-                f"Received: {arguments['num_classes']} classes"
-            )
-        if self.classes not in ((), tuple(names)):
-            raise ValueError(f"`classes` must be the data's, {tuple(names)!s:.200}. Received: {self.classes!s:.200}")
+        self.labels.check_data(source)
+        task = named_by(self, source, arguments)
         source.check_labels()
-        return dataclasses.replace(self, classes=tuple(names))
+        return task
 
     def settled(self, source):
+        self.labels.warn_of(source)
         return {"num_classes": len(source.class_names)}
 
     def classes_for(self, arguments):
-        if not self.classes and arguments["num_classes"] is None:
-            raise ValueError("A recipe for arrays must set model.num_classes. Received: none")
-        return self.classes or tuple(map(str, range(arguments["num_classes"])))
+        return numbered(self, arguments)
 
     def of_model(self, model):
-        end = end_of(model)
-        single = model.output_shape[-1] == 1  # whose logits are those of two classes
-        return dataclasses.replace(self, loss=end) if end and not single else self
+        return dataclasses.replace(self, **self.labels.of_model(model))
 
     def fits(self, model):
         return model.output_shape[-1] == len(self.classes)
@@ -97,39 +108,99 @@ class Classify(Task):
         return distillation.load_teacher(self, model, given)
 
     def learner(self, model, teacher=None):
+        self.labels.forget(model)
         return distillation.learner(self, model, teacher)
 
     def compiled(self, source):
-        weights = label_weights(source) if self.class_weights else None
-        loss = ClassLoss(self.loss or "softmax", self.label_smoothing, weights)
+        return self.labels.compiled(source)
+
+    def callbacks(self, run):
+        return self.labels.callbacks(run)
+
+    def finish(self, run):
+        self.labels.finish(run)
+
+    def batch(self, examples, augment, seed):
+        return self.labels.batch(examples, augment, seed)
+
+    def tally(self, keep=False):
+        return self.labels.tally(keep)
+
+    def probabilities(self, outputs):
+        """Returns the probabilities of the classes, float64, of outputs of the same shape: as the loss has them."""
+        return self.labels.probabilities(outputs)
+
+    def answer(self, output):
+        certainty, names = self.probabilities(output), distinct(self.classes)
+        return {names[i]: float(certainty[i]) for i in self.labels.order(certainty)}
+
+    def thresholds_by_name(self):
+        """Returns the threshold of each class by its name in `answer`; an empty dictionary of one label an image."""
+        return self.labels.thresholds_by_name()
+
+    def listed(self, output, top):
+        return super().listed(output, max(top, len(self._holding(output))))
+
+    def heading(self, output):
+        if not self.multilabel:
+            return super().heading(output)
+        return words(self._holding(output).items()) or "no label"
+
+    def marked(self, answer):
+        least = self.thresholds_by_name()
+        return {f"[{name}]" if value >= least.get(name, np.inf) else name: value for name, value in answer.items()}
+
+    def _holding(self, output):
+        """Returns the part of an answer that reaches its thresholds, the labels of one image."""
+        least = self.thresholds_by_name()
+        return {name: value for name, value in self.answer(output).items() if value >= least.get(name, np.inf)}
+
+    def caption(self, output, example):
+        return self.labels.caption(output, example)
+
+
+class OneLabel(Labels):
+    """The rules of one label for each image, the target `labels`."""
+
+    targets = ("labels",)
+    best = ("val_accuracy", "max")
+    losses = ("softmax", "sigmoid")
+    said = "Classify.loss='asymmetric' is for several labels, multilabel=True."
+
+    def check(self, recipe):
+        class_tally.check(self.task.metrics, self.task.loss, recipe.model.get("num_classes"))
+
+    def of_model(self, model):
+        end = end_of(model)
+        single = model.output_shape[-1] == 1  # whose logits are those of two classes
+        return {"loss": end} if end and not single else {}
+
+    def compiled(self, source):
+        weights = label_weights(source) if self.task.class_weights else None
+        loss = ClassLoss(self.task.loss or "softmax", self.task.label_smoothing, weights)
         return {"loss": loss, "weighted_metrics": ["accuracy"]}
 
     def callbacks(self, run):
         more = [name for name in self.tally().scores if name != "accuracy"]  # which Keras counts
-        return [Measured(run, self.tally, more)] if more else []
+        return [Measured(run, self.task.tally, more)] if more else []
 
     def batch(self, examples, augment, seed):
         from keras_vit.data.augment.mixing import mixed
 
-        return mixed(examples, len(self.classes), augment, seed)
+        return mixed(examples, len(self.task.classes), augment, seed)
 
     def tally(self, keep=False):
-        return class_tally.ClassTally(self, keep)
-
-    def answer(self, output):
-        certainty, names = self.probabilities(output), distinct(self.classes)
-        return {names[i]: float(certainty[i]) for i in np.argsort(-certainty, kind="stable")}
+        return class_tally.ClassTally(self.task, keep)
 
     def probabilities(self, outputs):
-        """Returns the probabilities of the classes, float64, of outputs of the same shape: as the loss has them."""
         from scipy.special import expit, softmax
 
         outputs = np.asarray(outputs, "float64")
-        return expit(outputs) if self.loss == "sigmoid" else softmax(outputs, -1)
+        return expit(outputs) if self.task.loss == "sigmoid" else softmax(outputs, -1)
 
     def caption(self, output, example):
-        (name, certainty), *_ = self.answer(output).items()
-        label = distinct(self.classes)[example["labels"]]
+        (name, certainty), *_ = self.task.answer(output).items()
+        label = distinct(self.task.classes)[example["labels"]]
         return f"{label}{'' if label == name else f', predicted {name}'} ({certainty:.0%})"
 
 

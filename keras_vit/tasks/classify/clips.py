@@ -51,6 +51,11 @@ class ClassifyClips(OfClips, Classify):
         sampling = "segments" if rule["segments"] else "dense"
         return cls(frames=model.input_shape[1], stride=rule["stride"], sampling=sampling)
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.multilabel:
+            raise ValueError("A clip has one label. Received: ClassifyClips with multilabel=True")
+
     def check(self, recipe):
         super().check(recipe)
         size = recipe.model.get("image_size")

@@ -1,6 +1,5 @@
 """Object detection: a box and a class for every object."""
 
-import dataclasses
 import math
 import os
 import warnings
@@ -14,6 +13,7 @@ from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task
+from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.detect.box_tally import BoxTally, sides
 from keras_vit.tasks.detect.point_loss import PointLoss
 from keras_vit.tasks.detect.set_loss import SetLoss
@@ -108,20 +108,15 @@ class Detect(WithHead, Task):
                 )
 
     def on(self, source, arguments=None):
-        if source.class_names and not self.classes:
-            return dataclasses.replace(self, classes=tuple(source.class_names)).on(source, arguments)
-        self.check()
-        if source.class_names and tuple(source.class_names) != self.classes:
-            raise ValueError(
-                f"Data must have the classes of the task, {self.classes}, in this order. Received: {source.class_names}"
-            )
+        task = ordered_by(self, source)
+        task.check()
         most = (source.targets["bounding_boxes"][..., 4] >= 0).sum(1).max(initial=0)
         if arguments is not None and most > self.most:
             raise ValueError(
                 f"Detect.most must be the objects of an image or more. Received: most={self.most}, and an image of "
                 f"{most} objects"
             )
-        return self
+        return task
 
     def fits(self, model):
         return model.output_shape[1:] == (self.most, 4 + len(self.classes))

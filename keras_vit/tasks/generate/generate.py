@@ -15,7 +15,7 @@ from keras_vit.models.inputs import metadata_of
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task
-from keras_vit.tasks.classify.classify import Classify
+from keras_vit.tasks.class_names import named_by, numbered
 from keras_vit.tasks.generate.sample_tally import SampleTally, judge_of
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils import checks
@@ -67,9 +67,6 @@ class Generate(Task):
     every: int = number(10, low=1)
     samples: int = number(500, low=2)
 
-    settled = Classify.settled
-    classes_for = Classify.classes_for
-
     def check(self, recipe):
         checks.options("model", recipe.model, self.arguments)
         if "image_size" not in recipe.model:
@@ -86,12 +83,19 @@ class Generate(Task):
             )
 
     def on(self, source, arguments=None):
-        found = Classify.on(self, source, arguments)
+        found = named_by(self, source, arguments)
+        source.check_labels()
         if self.judge:
             known = arguments is not None
             size = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"]) if known else None
             judge_of(self.judge).check(found.classes, size)
         return found
+
+    def settled(self, source):
+        return {"num_classes": len(source.class_names)}
+
+    def classes_for(self, arguments):
+        return numbered(self, arguments)
 
     def fits(self, model):
         return is_dit(model) and classes_of(model) == len(self.classes)

@@ -1,6 +1,5 @@
 """Semantic segmentation: a class for every pixel."""
 
-import dataclasses
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
 from keras_vit.tasks.base import Task
+from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.classify.balance import class_weights
 from keras_vit.tasks.heads import WithHead
 from keras_vit.tasks.segment import pixels
@@ -71,32 +71,27 @@ class Segment(WithHead, Task):
         dense.check_recipe(recipe, "masks")
 
     def on(self, source, arguments=None):
-        if source.class_names and not self.classes:
-            return dataclasses.replace(self, classes=tuple(source.class_names)).on(source, arguments)
-        self.check()
-        if source.class_names and tuple(source.class_names) != self.classes:
-            raise ValueError(
-                f"Data must have the classes of the task, {self.classes}, in this order. Received: {source.class_names}"
-            )
-        known = {*range(self.first, self.first + len(self.classes)), self.void, pixels.VOID}
+        task = ordered_by(self, source)
+        task.check()
+        known = {*range(task.first, task.first + len(task.classes)), task.void, pixels.VOID}
         wrong = {value: name for value, name in source.mask_values.items() if value not in known}
         if wrong:
             value, name = min(wrong.items())
             raise ValueError(
-                f"Masks must have values {self.first} to {self.first + len(self.classes) - 1}, one per class"
-                f"{'' if self.void is None else f', or {self.void} for void'}. Received: {sorted(wrong)}, such as "
+                f"Masks must have values {task.first} to {task.first + len(task.classes) - 1}, one per class"
+                f"{'' if task.void is None else f', or {task.void} for void'}. Received: {sorted(wrong)}, such as "
                 f"{value} in {name!r}"
             )
-        present = [name for i, name in enumerate(self.classes, self.first) if i in source.mask_values]
+        present = [name for i, name in enumerate(task.classes, task.first) if i in source.mask_values]
         if len(present) < 2 and pixels.VOID in source.mask_values:
             said = (
-                f"Masks must have pixels of two classes or more, values {self.first} to "
-                f"{self.first + len(self.classes) - 1}; 255 is void. Received: only {present}, and 255"
+                f"Masks must have pixels of two classes or more, values {task.first} to "
+                f"{task.first + len(task.classes) - 1}; 255 is void. Received: only {present}, and 255"
             )
             if arguments is not None:
                 raise ValueError(said)
             warnings.warn(said, stacklevel=2)  # of a split to measure on
-        return self
+        return task
 
     def fits(self, model):
         return model.output_shape[-1] == len(self.classes)

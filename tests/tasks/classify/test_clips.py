@@ -46,7 +46,7 @@ def test_what_contradicts_clips_is_refused():
     images = dataclasses.replace(recipe(), task=Classify(), model={**MODEL, "tubelet": 2})
     with pytest.raises(ValueError, match="`vit` has no argument 'tubelet'"):
         check_recipe(images)
-    with pytest.raises(ValueError, match="must be a subclass of Several"):
+    with pytest.raises(ValueError, match="A clip has one label. Received: ClassifyClips with multilabel=True"):
         ClassifyClips(multilabel=True)
 
 

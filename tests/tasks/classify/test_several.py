@@ -12,7 +12,6 @@ from keras_vit.config import Augment, Recipe, from_dict, override, to_dict
 from keras_vit.models import kinds
 from keras_vit.runs import output_files
 from keras_vit.tasks import Classify
-from keras_vit.tasks.classify.several import Several
 
 pytestmark = pytest.mark.backend
 
@@ -32,12 +31,14 @@ def task(**options):
 def test_multilabel_survives_everything_that_is_done_with_a_recipe():
     plain = Recipe("x", SMALL, task=Classify(label_smoothing=0.1))
     changed = override(plain, {"task.multilabel": True, "task.loss": "asymmetric"})
-    assert isinstance(changed.task, Several) and changed.task.label_smoothing == 0.1
+    assert changed.task.multilabel and changed.task.label_smoothing == 0.1
     again = from_dict(json.loads(json.dumps(to_dict(changed))))
     assert again == changed and to_dict(changed)["task"]["kind"] == "Classify"
     assert eval(repr(changed.task), {"Classify": Classify}) == changed.task
-    assert isinstance(dataclasses.replace(changed.task, head_bias=-2.0), Several)
-    assert type(Classify(multilabel=False)) is Classify and Classify() != Classify(multilabel=True)
+    assert dataclasses.replace(changed.task, head_bias=-2.0).multilabel and type(changed.task) is Classify
+    assert Classify() != Classify(multilabel=True)
+    kept = [to_dict(Recipe("x", SMALL, task=one))["task"] for one in (Classify(), Classify(multilabel=True))]
+    assert ["thresholds" in one for one in kept] == [False, True]  # as in files of runs that were made before
 
 
 @pytest.mark.parametrize(
@@ -55,15 +56,30 @@ def test_settings_that_contradict_each_other(options, message):
         Classify(multilabel=True, **options).check(Recipe("x", SMALL))
 
 
-def test_it_is_not_made_of_a_class_that_knows_one_label():
-    own = type("Own", (Classify,), {})
-    with pytest.raises(ValueError, match="must be a subclass of Several. Received: <class '.*Own'>"):
-        own(multilabel=True)
-    made = Classify(multilabel=True)
-    with pytest.raises(ValueError, match="cannot be made one of one label"):
-        dataclasses.replace(made, multilabel=False).check(Recipe("x", SMALL))
-    with pytest.raises(TypeError, match="Classify.multilabel must be bool. Received: 'yes'"):
-        Classify(multilabel="yes")
+def test_a_class_of_ones_own_has_the_same_rules():
+    own = type("Own", (Classify,), {"temperature": 2.0})
+    assert own(multilabel=True).targets == ("multilabels",) and own().targets == ("labels",)
+    assert own(multilabel=True).gives == "labels" and own().gives == "classes"
+    back = dataclasses.replace(Classify(multilabel=True, loss="sigmoid"), multilabel=False)
+    assert back == Classify(loss="sigmoid") and back.best == ("val_accuracy", "max")
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        (dict(multilabel="yes"), TypeError, "Classify.multilabel must be bool. Received: 'yes'"),
+        (
+            dict(thresholds=(0.5, 0.5)),
+            ValueError,
+            r"thresholds needs multilabel=True. Received: thresholds=\(0.5, 0.5\)",
+        ),
+        (dict(loss="asymmetric"), ValueError, "for several labels, multilabel=True. Received: loss='asymmetric'"),
+        (dict(loss="hinge"), TypeError, "Classify.loss must be one of 'softmax', .* Received: 'hinge'"),
+    ],
+)
+def test_options_of_several_labels_need_several_labels(options, error, message):
+    with pytest.raises(error, match=message):
+        Classify(**options)
 
 
 def test_classes_without_an_image_are_named():
@@ -111,7 +127,7 @@ def test_captions_count_only_what_is_known():
 def test_thresholds_are_in_the_models_metadata_and_not_of_other_weights():
     model = vit(**SMALL)
     metadata = model.get_layer("rescale").metadata
-    kinds.note(model, Several.gives)
+    kinds.note(model, task().gives)
     metadata["thresholds"] = [0.1, 0.2, 0.3]
     assert task().of_model(model).thresholds == (0.1, 0.2, 0.3)
     assert task(thresholds=(0.5, 0.5, 0.5)).of_model(model).thresholds == (0.5, 0.5, 0.5)  # the recipe's
