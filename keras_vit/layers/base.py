@@ -1,12 +1,12 @@
 """The base class of the layers: what a configuration keeps of a layer, and of the layers that it builds."""
 
 import functools
-import inspect
 
 import keras
 import numpy as np
 
 from keras_vit.utils import other_words
+from keras_vit.utils.configured import arguments_of
 from keras_vit.utils.keras_private import sublayers, switched
 from keras_vit.utils.typed import typed
 
@@ -47,9 +47,8 @@ class Layer(keras.layers.Layer):
             cls.build = _restoring(cls.build)
 
     def get_config(self):
-        owners = [owner for owner in type(self).__mro__ if issubclass(owner, Layer) and owner is not Layer]
-        names = [name for owner in owners if "__init__" in vars(owner) for name in _arguments(owner)]
-        config = {**super().get_config(), **{name: getattr(self, name) for name in names if hasattr(self, name)}}
+        names = [name for name in arguments_of(type(self), Layer) if hasattr(self, name)]
+        config = {**super().get_config(), **{name: getattr(self, name) for name in names}}
         states = {path: state for path, layer in _inside(self) if (state := _state(layer, self))}
         parts = states if self.built else dict(self.parts)
         more = {"parts": parts, "metadata": plain(self.metadata)}
@@ -99,12 +98,6 @@ def _count_from_the_end(norm):
     """Lets the normalization of a last axis take inputs of any rank: Keras 3.16 counts it from the start in `build`."""
     if norm.axis == [len(norm.get_build_config()["input_shape"]) - 1]:
         norm.axis = [-1]
-
-
-def _arguments(owner):
-    """Returns the names of the arguments of a class's `__init__`."""
-    names = inspect.signature(owner.__init__).parameters
-    return [name for name, argument in names.items() if name != "self" and argument.kind is not argument.VAR_KEYWORD]
 
 
 def _inside(layer, path=""):

@@ -2,41 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
 
 from keras_vit.models.kinds import KINDS
 from keras_vit.tasks.shown import Shown
+from keras_vit.tasks.tally import Tally
 from keras_vit.utils import checks
 from keras_vit.utils.checked import Checked, names
 from keras_vit.utils.metrics import titled
-
-
-class Tally(Protocol):
-    """Scores a model batch by batch."""
-
-    def add(self, examples: dict[str, np.ndarray], outputs: np.ndarray) -> np.ndarray | None:
-        """Counts a batch.
-
-        Args:
-            examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, as the model sees them, and the
-                targets as the data have them: `"labels"`, `(batch,)`; `"multilabels"`, `(batch, classes)`, 1, 0 or -1;
-                `"segmentation_masks"`, encoded PNG files or uint8 `(batch, rows, columns, 1)`, at their own size;
-                `"bounding_boxes"`, float32 `(batch, most, 5)`, as in `docs/tasks/detect.md`.
-            outputs: The model's outputs.
-
-        Returns:
-            A score for each image, higher for better, or `None`.
-        """
-
-    def result(self) -> dict[str, float]:
-        """Returns the scores by name."""
-
-    def figures(self) -> dict[str, Any]:
-        """Returns matplotlib figures by caption."""
-
 
 TASKS: dict[str, type["Task"]] = {}  # by the names of their classes, those of recipe files included
 

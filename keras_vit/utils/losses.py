@@ -5,13 +5,6 @@ import inspect
 import keras
 
 
-class Loss(keras.losses.Loss):
-    """Keras's `Loss`, whose configuration has its precision too: Keras's forgets it when a model is saved."""
-
-    def get_config(self):
-        return {**super().get_config(), "dtype": self.dtype}
-
-
 def end_of(model):
     """Returns `"softmax"` or `"sigmoid"` if a model ends in one, as a layer, an activation or an operation."""
     return end_of_layer(_last(model))

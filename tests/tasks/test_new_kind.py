@@ -1,4 +1,4 @@
-"""An output of a new kind is a row of `models.kinds.KINDS`, and nothing else changes."""
+"""An output of a new kind is a row of `models.kinds.KINDS` and one of what is written of it; nothing else changes."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ tf = pytest.importorskip("tensorflow")
 import keras_vit  # noqa: E402
 from keras_vit.config import Data, Optim, Recipe, Task  # noqa: E402
 from keras_vit.models.kinds import KINDS, Kind, kind_of  # noqa: E402
-from keras_vit.runs import results  # noqa: E402
+from keras_vit.runs import output_files, results  # noqa: E402
 from keras_vit.runs.trained import read  # noqa: E402
 from tests.tasks.test_base import TOY  # noqa: E402
 
@@ -22,6 +22,8 @@ HALVES = Kind(  # of the image: how bright its upper and its lower half is
     bounded="Brightness has no probabilities.",
     same=lambda outputs: np.rint(10 * outputs),
     counted="tenths",
+)
+HALVES_WRITTEN = output_files.Written(
     save=lambda task, output, source, path: path.write_text(" ".join(f"{value:.6f}" for value in output)),
     ending=".txt",
 )
@@ -30,6 +32,7 @@ HALVES = Kind(  # of the image: how bright its upper and its lower half is
 @pytest.fixture
 def recipe(monkeypatch):
     monkeypatch.setitem(KINDS, "halves", HALVES)
+    monkeypatch.setitem(output_files.KINDS, "halves", HALVES_WRITTEN)
     defined = {}
     exec(TOY[: TOY.index("@dataclass")], defined)
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import Loss
 
 NONE = -1  # in the place of a word that is not to be written
 
@@ -23,8 +23,8 @@ class WordLoss(Loss):
         `(batch,)`.
     """
 
-    def __init__(self, label_smoothing=0.0, name="loss", **kwargs):
-        super().__init__(name=name, **{"dtype": "float32", **kwargs})
+    def __init__(self, label_smoothing=0.0, **kwargs):
+        super().__init__(**{"dtype": "float32", **kwargs})
         self.label_smoothing = label_smoothing
 
     def call(self, y_true, y_pred):
@@ -34,6 +34,3 @@ class WordLoss(Loss):
         own = ops.take_along_axis(logs, words[..., None], axis=-1)[..., 0]  # (batch, length)
         own = own * (1 - self.label_smoothing) + ops.mean(logs, axis=-1) * self.label_smoothing
         return -ops.sum(own * there, axis=-1) / ops.maximum(ops.sum(there, axis=-1), 1)
-
-    def get_config(self):
-        return {**super().get_config(), "label_smoothing": self.label_smoothing}

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from keras_vit.tasks.tally import Tally
 
-class WordTally:
+
+class WordTally(Tally):
     """The share of texts that are written exactly, and the share of wrong characters.
 
     The character error rate is the number of insertions, deletions and changes that turn what was written into the
@@ -16,6 +18,7 @@ class WordTally:
     scores = ("exact_match", "character_error_rate")
 
     def __init__(self, text_of=None):
+        super().__init__()
         self.text_of = text_of or _letters
         self.exact = self.count = self.wrong = self.characters = 0
 
@@ -45,9 +48,6 @@ class WordTally:
             return {}
         rate = self.wrong / max(self.characters, 1)
         return {"exact_match": self.exact / self.count, "character_error_rate": rate}
-
-    def figures(self):
-        return {}
 
 
 def _letters(ids):

@@ -5,6 +5,7 @@ import numpy as np
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks.classify import keras_metrics
 from keras_vit.tasks.classify.scores import SCORES, TOP, Counts
+from keras_vit.tasks.tally import Tally
 
 COLUMNS = ("loss", "accuracy", "calibration_error")  # what a run measures without a metric of Keras
 CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
@@ -31,7 +32,7 @@ def check(metrics, loss, classes=None):
         )
 
 
-class ClassTally:
+class ClassTally(Tally):
     """Accuracy and the other metrics of a `Classify`, image by image.
 
     It keeps a few numbers per class. Only `"auc"`, `"partial_auc"` and figures need the outputs of each image.
@@ -42,13 +43,12 @@ class ClassTally:
     """
 
     def __init__(self, task, keep=False):
+        super().__init__(keep)
         self.task = task
-        self.keep = keep
         check(task.metrics, task.loss, len(task.classes))
         self.counts = Counts(len(task.classes), task.metrics, task.loss)
         theirs = [name for name in task.metrics if name not in SCORES]
         self.theirs = {name: keras_metrics.KerasScore(name, distinct(task.classes)) for name in theirs}
-        self.kept = []
         taken = [name for score in self.theirs.values() for name in score.names if name in COLUMNS]
         if taken:
             raise ValueError(
@@ -67,7 +67,7 @@ class ClassTally:
         own, highest = np.take_along_axis(certainty, labels[:, None], 1)[:, 0], certainty.max(-1)
         if self.keep:
             kept = certainty if len(self.task.classes) <= MANY else certainty.astype("float32")
-            self.kept.append((labels, predictions, highest, kept))
+            self.kept.append((labels, predictions, highest, kept))  # `kept`: (batch, classes)
         return np.where(predictions == labels, highest, own - highest)
 
     def result(self):
@@ -89,7 +89,7 @@ class ClassTally:
         from keras_vit.plots.curves import draw_curves
         from keras_vit.plots.predictions import CELLS, WRITTEN
 
-        labels, predictions, _, certainty = self._arrays()
+        labels, predictions, _, certainty = self.arrays()
         names, calibration = distinct(self.task.classes), self._calibration
         short = [lettering.short(name) for name in names]
         pairs = answers.confused(labels, predictions, CONFUSED)
@@ -114,10 +114,5 @@ class ClassTally:
     def _calibration(self):
         from keras_vit.explain import answers
 
-        labels, predictions, highest, _ = self._arrays()
+        labels, predictions, highest, _ = self.arrays()
         return answers.reliability(highest, predictions == labels)
-
-    def _arrays(self):
-        """Returns labels, predictions, their probabilities, and all probabilities, of all images."""
-        self.kept = [tuple(map(np.concatenate, zip(*self.kept)))]  # once: they may be large
-        return self.kept[0]

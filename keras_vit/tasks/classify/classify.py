@@ -18,7 +18,8 @@ from keras_vit.tasks.classify.several import SeveralLabels
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.shown import words
 from keras_vit.utils.checked import number, only_with
-from keras_vit.utils.losses import Loss, end_of
+from keras_vit.utils.configured import Loss
+from keras_vit.utils.losses import end_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -220,8 +221,8 @@ class ClassLoss(Loss):
         y_pred: `(batch, classes)`, logits.
     """
 
-    def __init__(self, kind="softmax", label_smoothing=0.0, class_weights=None, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, kind="softmax", label_smoothing=0.0, class_weights=None, **kwargs):
+        super().__init__(**kwargs)
         self.kind = kind
         self.label_smoothing = label_smoothing
         self.class_weights = None if class_weights is None else [float(w) for w in class_weights]
@@ -236,7 +237,3 @@ class ClassLoss(Loss):
         if self.class_weights is not None:
             loss = loss * ops.sum(labels * ops.convert_to_tensor(self.class_weights, labels.dtype), axis=-1)
         return loss  # (batch,)
-
-    def get_config(self):
-        own = ("kind", "label_smoothing", "class_weights")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import Loss
 
 MOST = 10.0  # of the weights of positives, either way
 FOCUS, MARGIN = 4.0, 0.05  # of the negatives of the asymmetric loss: its paper's for MS-COCO, section 4.1
@@ -42,8 +42,8 @@ class SeveralLoss(Loss):
         y_pred: `(batch, classes)`, logits.
     """
 
-    def __init__(self, kind="sigmoid", label_smoothing=0.0, weights=None, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, kind="sigmoid", label_smoothing=0.0, weights=None, **kwargs):
+        super().__init__(**kwargs)
         self.kind = kind
         self.label_smoothing = label_smoothing
         self.weights = None if weights is None else [float(w) for w in weights]
@@ -59,7 +59,3 @@ class SeveralLoss(Loss):
         if self.weights is not None:
             positive = positive * ops.convert_to_tensor(self.weights, y_pred.dtype)
         return ops.sum(known * (labels * positive + (1 - labels) * negative), axis=-1)  # (batch,)
-
-    def get_config(self):
-        own = ("kind", "label_smoothing", "weights")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}

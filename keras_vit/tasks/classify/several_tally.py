@@ -4,11 +4,13 @@ import functools
 
 import numpy as np
 
+from keras_vit.tasks.tally import Tally
+
 SCORES = ("map", "macro_f1", "micro_f1")
 HALF = 0.5  # the threshold of a class without a positive, or without a negative, to choose another by
 
 
-class SeveralTally:
+class SeveralTally(Tally):
     """Mean average precision, and F1 at thresholds, over the labels that are known.
 
     It keeps every output: five bytes for each image and class.
@@ -20,13 +22,13 @@ class SeveralTally:
     """
 
     def __init__(self, names, thresholds=None):
+        super().__init__()
         self.names = names
         self.given = thresholds
-        self.parts = []
 
     def add(self, examples, outputs):
         labels, logits = np.asarray(examples["multilabels"], "int8"), np.asarray(outputs, "float32")
-        self.parts.append((labels, logits))
+        self.kept.append((labels, logits))
         known, shares = labels >= 0, _shares(logits)
         right = np.where(labels == 1, shares, 1 - shares)
         return np.where(known, right, 0).sum(-1) / np.maximum(known.sum(-1), 1)  # 0 where nothing is known
@@ -66,14 +68,14 @@ class SeveralTally:
 
     @functools.cached_property
     def _measures(self):
-        self.parts = [tuple(map(np.concatenate, zip(*self.parts)))]  # a class is read from one array
+        self.arrays()  # a class is read from one array
         return np.array([measures(*self._of(i)) for i in range(len(self.names))])
 
     @property
     def counts(self):
         """Labels that hold and are found, that do not and are, and that do and are not: `(3, classes)`."""
         sums = np.zeros((3, len(self.names)), "int64")
-        for labels, logits in self.parts:
+        for labels, logits in self.kept:
             found = _shares(logits) >= self.thresholds
             sums += [(said & (labels == true)).sum(0) for said, true in ((found, 1), (found, 0), (~found, 1))]
         return sums
@@ -81,16 +83,16 @@ class SeveralTally:
     @property
     def positives(self):
         """The number of images that have each class."""
-        return sum((labels == 1).sum(0) for labels, _ in self.parts)
+        return sum((labels == 1).sum(0) for labels, _ in self.kept)
 
     @property
     def known(self):
         """The number of images of which it is known whether they have each class."""
-        return sum((labels >= 0).sum(0) for labels, _ in self.parts)
+        return sum((labels >= 0).sum(0) for labels, _ in self.kept)
 
     def _of(self, i):
         """Returns whether the images of which it is known have class i, and their probabilities."""
-        labels, logits = (np.concatenate([part[k][:, i] for part in self.parts]) for k in (0, 1))
+        labels, logits = (np.concatenate([part[k][:, i] for part in self.kept]) for k in (0, 1))
         known = labels >= 0
         return labels[known] == 1, _shares(logits[known])
 

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.utils import checks
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import Loss
 
 KINDS = ("softmax", "sigmoid")
 
@@ -41,8 +41,8 @@ class PairLoss(Loss):
         ValueError: For another kind, or tensors of other shapes.
     """
 
-    def __init__(self, kind="softmax", name="loss", **kwargs):
-        super().__init__(name=name, **{"dtype": "float32", **kwargs})
+    def __init__(self, kind="softmax", **kwargs):
+        super().__init__(**{"dtype": "float32", **kwargs})
         checks.one_of("kind", kind, KINDS)
         self.kind = kind
 
@@ -63,6 +63,3 @@ class PairLoss(Loss):
             for axis in (1, 0)
         ]
         return -(each_way[0] + each_way[1]) / 2
-
-    def get_config(self):
-        return {**super().get_config(), "kind": self.kind}

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_vit.tasks.tally import Tally
+
 PLACES = (1, 5, 10)  # a hit must be among the first so many
 WAYS = ("text_to_image", "image_to_text")
 BLOCK = 2**24  # similarities that are computed at once: 64 MB
@@ -11,7 +13,7 @@ SIDE = 64  # pixels of its longer side, or up to twice as many
 SHOWN = 8  # pairs in a figure
 
 
-class RecallTally:
+class RecallTally(Tally):
     """The share of texts that find their image among the first 1, 5 and 10 of all images, and the reverse.
 
     Each different text is searched with once, and images with equal texts are all hits; an image searches among the
@@ -28,10 +30,8 @@ class RecallTally:
     scores = tuple(f"{way}_recall_at_{k}" for way in WAYS for k in PLACES)
 
     def __init__(self, text_of=None, keep=False):
+        super().__init__(keep and text_of is not None)
         self.text_of = text_of
-        self.keep = keep and text_of is not None
-        self.vectors = []
-        self.ids = []
         self.pictures = []
 
     def add(self, examples, outputs):
@@ -46,8 +46,7 @@ class RecallTally:
         """
         outputs = np.asarray(outputs, "float32")
         lengths = np.maximum(np.linalg.norm(outputs, axis=-1, keepdims=True), 1e-12)
-        self.vectors.append((outputs / lengths).astype("float16"))
-        self.ids.append(np.asarray(examples["texts"]))
+        self.kept.append(((outputs / lengths).astype("float16"), np.asarray(examples["texts"])))
         if self.keep and sum(map(len, self.pictures)) < KEPT:
             step = max(max(examples["images"].shape[1:3]) // SIDE, 1)
             small = np.asarray(examples["images"])[:, ::step, ::step]
@@ -55,7 +54,7 @@ class RecallTally:
         return np.prod(outputs / lengths, axis=1).sum(-1)
 
     def result(self):
-        if not self.vectors:
+        if not self.kept:
             return {}
         images, texts, _, own = self._arrays()
         chance = [recall_by_chance(len(images), np.bincount(own)), recall_by_chance(len(texts), np.ones(1, int))]
@@ -91,9 +90,8 @@ class RecallTally:
 
     def _arrays(self):
         """Returns vectors of images and of different texts, float16, the texts' ids, and which is each image's own."""
-        vectors = np.concatenate(self.vectors)
-        self.vectors = [vectors]  # once: they may be large
-        ids, places, own = np.unique(np.concatenate(self.ids), axis=0, return_index=True, return_inverse=True)
+        vectors, texts = self.arrays()
+        ids, places, own = np.unique(texts, axis=0, return_index=True, return_inverse=True)
         return vectors[:, 0], vectors[places, 1], ids, own.ravel()
 
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import ImageMean, Loss
 
 SCALES = 4  # of the gradients: 1, 1/2, 1/4, 1/8 of the size
 TINY = 1e-4
@@ -25,8 +25,8 @@ class DepthLoss(Loss):
         y_pred: The same of the model, of any scale and shift.
     """
 
-    def __init__(self, gradients=0.5, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, gradients=0.5, **kwargs):
+        super().__init__(**kwargs)
         self.gradients = gradients
 
     def call(self, y_true, y_pred):
@@ -41,9 +41,6 @@ class DepthLoss(Loss):
             steps = ops.sum(down, axes) + ops.sum(across, axes)
             loss = loss + self.gradients * steps / ops.maximum(ops.sum(there, axes), 1)
         return loss  # (batch,)
-
-    def get_config(self):
-        return {**super().get_config(), "gradients": self.gradients}
 
 
 def _aligned(maps, known):
@@ -71,8 +68,8 @@ class MetersLoss(Loss):
         y_pred: The same of the model.
     """
 
-    def __init__(self, share=0.85, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, share=0.85, **kwargs):
+        super().__init__(**kwargs)
         self.share = share
 
     def call(self, y_true, y_pred):
@@ -83,12 +80,9 @@ class MetersLoss(Loss):
         square = ops.sum(ratio**2 * known, (1, 2, 3)) / count
         return ops.sqrt(ops.maximum(square - self.share * mean**2, 0) + 1e-6)  # (batch,)
 
-    def get_config(self):
-        return {**super().get_config(), "share": self.share}
-
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class RelativeError(keras.metrics.Mean):
+class RelativeError(ImageMean):
     """Absolute error of depth over the true depth, the mean over an image's known pixels, with one weight an image.
 
     Args:
@@ -112,9 +106,6 @@ class RelativeError(keras.metrics.Mean):
         weight = 1.0 if sample_weight is None else ops.reshape(ops.cast(sample_weight, self.dtype), (-1,))
         weight = weight * ops.cast(count > 0, self.dtype)
         return super().update_state(ops.sum(errors, (1, 2, 3)) / ops.maximum(count, 1), weight)
-
-    def get_config(self):
-        return {"inverse": self.inverse, "name": self.name, "dtype": self.dtype}
 
 
 def _fitted(found, truth, known):

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from keras_vit.tasks.tally import Tally
 from keras_vit.utils.depth_maps import depth_pixels, resized_map
 
 NEAR = 1.25  # the ratio up to which a pixel counts as right: Eigen et al. 2014 (arXiv:1406.2283), section 4.1
 
 
-class DepthTally:
+class DepthTally(Tally):
     """Mean absolute relative error, and the share of pixels whose depth is right up to a factor of 1.25.
 
     Both are averaged over an image's known pixels, then over images.
@@ -20,13 +21,13 @@ class DepthTally:
     """
 
     def __init__(self, inverse=True, unit=1.0, disparity=False):
+        super().__init__()
         self.inverse = inverse
         self.unit = unit
         self.disparity = disparity
-        self.errors = []
-        self.near = []
 
     def add(self, examples, outputs):
+        errors = []
         for depth, output in zip(examples["depths"], outputs):
             values = depth_pixels(depth).astype("float64")
             known = values > 0
@@ -36,15 +37,10 @@ class DepthTally:
             if self.inverse:
                 found = 1 / np.maximum(fitted(found, inverse), inverse.min())
             truth, found = 1 / inverse, np.maximum(found, 1e-6)
-            self.errors.append(float(np.mean(np.abs(found - truth) / truth)))
-            self.near.append(float(np.mean(np.maximum(found / truth, truth / found) < NEAR)))
-        return -np.asarray(self.errors[-len(outputs) :])
-
-    def result(self):
-        return {"abs_rel": float(np.mean(self.errors)), "delta1": float(np.mean(self.near))}
-
-    def figures(self):
-        return {}
+            errors.append(np.mean(np.abs(found - truth) / truth))
+            self.note("abs_rel", errors[-1])
+            self.note("delta1", np.mean(np.maximum(found / truth, truth / found) < NEAR))
+        return -np.asarray(errors)
 
 
 def fitted(found, truth):

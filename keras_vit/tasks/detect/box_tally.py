@@ -8,12 +8,13 @@ from keras.ops import convert_to_numpy
 
 from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import iou
+from keras_vit.tasks.tally import Tally
 from keras_vit.utils import extras
 
 HALF = 0.5  # intersection over union from which a box counts as found, in the score of an image
 
 
-class BoxTally:
+class BoxTally(Tally):
     """Average precision, computed by pycocotools: the mean over IoU of 0.5 to 0.95, at 0.5, and of each class.
 
     Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count. Boxes that lie in a region to
@@ -28,6 +29,7 @@ class BoxTally:
     """
 
     def __init__(self, class_names, score=0.5):
+        super().__init__()
         extras.need("COCO's average precision", "detection", "pycocotools")
         self.names = tuple(class_names)
         self.score = score

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import area, paired_giou
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import Loss
 
 ALPHA, BETA = 2.0, 4.0  # of the focal loss, as in "Objects as Points"
 REGION = 0.54  # share of a box's sides in which positions learn its edges, as in TTFNet
@@ -32,8 +32,8 @@ class PointLoss(Loss):
         y_pred: `(batch, rows, columns, 4 + classes)`, as `PointBoxes` reads it.
     """
 
-    def __init__(self, box_weight=5.0, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, box_weight=5.0, **kwargs):
+        super().__init__(**kwargs)
         self.box_weight = float(box_weight)
 
     def call(self, y_true, y_pred):
@@ -50,9 +50,6 @@ class PointLoss(Loss):
         apart = ops.sum(weights * (1 - paired_giou(edges(y_pred), wanted)), axis=(1, 2))
         objects = ops.sum(ops.cast(boxes[..., 4] >= 0, "float32"), axis=1)
         return (focal + self.box_weight * apart) / ops.maximum(objects, 1)  # (batch,)
-
-    def get_config(self):
-        return {**super().get_config(), "box_weight": self.box_weight}
 
 
 def targets(boxes, size, classes):

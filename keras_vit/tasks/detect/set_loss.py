@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_vit.tasks.detect.assignment import assign
 from keras_vit.tasks.detect.overlap import generalized_iou, paired_giou
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import Loss
 
 NONE_WEIGHT = 0.1  # of the cross-entropy of a box that is matched with no object
 
@@ -30,8 +30,8 @@ class SetLoss(Loss):
         y_pred: `(batch, blocks, queries, 4 + classes + 1)`, as `SetHead` returns it.
     """
 
-    def __init__(self, l1=5.0, giou=2.0, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, l1=5.0, giou=2.0, **kwargs):
+        super().__init__(**kwargs)
         self.l1 = float(l1)
         self.giou = float(giou)
 
@@ -66,9 +66,6 @@ class SetLoss(Loss):
         """Returns the costs of all pairs' distances, `(n, objects, queries)`."""
         l1 = ops.sum(ops.abs(ops.expand_dims(_places(wanted), 2) - ops.expand_dims(_places(edges), 1)), axis=-1)
         return self.l1 * l1 - self.giou * generalized_iou(wanted, edges)
-
-    def get_config(self):
-        return {**super().get_config(), "l1": self.l1, "giou": self.giou}
 
 
 def _places(edges):

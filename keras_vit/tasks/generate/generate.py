@@ -20,7 +20,7 @@ from keras_vit.tasks.generate.sample_tally import SampleTally, judge_of
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import Loss
 
 FIXED = ("mean", "std", "value_range", "metadata")  # arguments of `dit` that the task sets
 BATCH = 64  # images that are drawn at once
@@ -131,7 +131,7 @@ class Generate(Task):
         return [Measured(run, self.tally, names, self.every, self.samples)]
 
     def tally(self, keep=False):
-        return SampleTally(self.judge, keep)
+        return SampleTally(self.judge)
 
     def answering(self, model):
         """Returns the function from noise and labels to images, 0 to 255, drawn by a model or an exported file."""
@@ -164,9 +164,6 @@ class VelocityLoss(Loss):
         y_true: `(batch, height, width, channels)`.
         y_pred: `(batch, height, width, channels)`, or more channels, of which the first are meant.
     """
-
-    def __init__(self, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
 
     def call(self, y_true, y_pred):
         y_pred = y_pred[..., : y_true.shape[-1]]

@@ -9,13 +9,14 @@ from keras_vit.models.inputs import IMAGES
 from keras_vit.models.metadata import stated_labels
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.tasks.generate.moments import Moments, frechet
+from keras_vit.tasks.tally import Tally
 from keras_vit.utils import checks
 from keras_vit.utils.losses import end_of
 
 BATCH, SIDE = 64, 8  # images of which features are computed at once; pixels of a thumbnail's side, at most
 
 
-class SampleTally:
+class SampleTally(Tally):
     """Fréchet distance of thumbnails; with a judge, that of its features, and the share of images that it reads right.
 
     Thumbnails are means over areas, of at most 8 x 8 pixels from -1 to 1. Of vectors, sums and products are kept, so
@@ -23,10 +24,10 @@ class SampleTally:
 
     Args:
         judge: A source of `from_pretrained`, a classifier of the same classes and size of images; or `None`.
-        keep: Ignored.
     """
 
-    def __init__(self, judge=None, keep=False):
+    def __init__(self, judge=None):
+        super().__init__()
         self.judge = judge and judge_of(judge)
         self.right = 0
         self.thumbnails = Moments(), Moments()  # of drawn images, and of real ones
@@ -54,9 +55,6 @@ class SampleTally:
         if self.judge:
             found = {"accuracy": self.right / self.features[0].count, "frechet": frechet(*self.features), **found}
         return found
-
-    def figures(self):
-        return {}
 
 
 def thumbnails(images):

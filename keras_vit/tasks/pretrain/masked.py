@@ -15,7 +15,7 @@ from keras_vit.tasks.pretrain.decoder import PixelDecoder
 from keras_vit.tasks.pretrain.encoder import check_encoder
 from keras_vit.tasks.pretrain.layouts import layout_of
 from keras_vit.utils import checks, feeding
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import Loss
 from keras_vit.utils.typed import typed
 
 
@@ -284,9 +284,6 @@ class MaskedLoss(Loss):
         y_true: `(batch, patches, values)`, the targets.
         y_pred: `(batch, patches, values + 1)`, the prediction, and 1 for a masked patch, 0 for a visible one.
     """
-
-    def __init__(self, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
 
     def call(self, y_true, y_pred):
         mask = y_pred[..., -1]

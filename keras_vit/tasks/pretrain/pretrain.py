@@ -12,6 +12,7 @@ from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
 from keras_vit.tasks.pretrain.neighbors import knn_accuracy
 from keras_vit.tasks.shown import INPUT
+from keras_vit.tasks.tally import Tally
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
@@ -96,7 +97,7 @@ class Pretrain(Task):
         return {"images": images, "noise": noise(seed, images, patches)}, images
 
     def tally(self, keep=False):
-        return EmbeddingTally(keep)
+        return EmbeddingTally()
 
     def callbacks(self, run):
         if "labels" not in run.validation.targets:
@@ -132,16 +133,14 @@ class Pretrain(Task):
         return side_by_side([super(Pretrain, self).picture(one, output) for one in shown])
 
 
-class EmbeddingTally:
+class EmbeddingTally(Tally):
     """Accuracy of the nearest neighbors, each image among all others, where there are labels, 0 or more.
 
     Of more than 5,000 images a random sample of 5,000 is kept, always the same one.
-
-    Args:
-        keep: Ignored: memory does not grow.
     """
 
-    def __init__(self, keep=False):
+    def __init__(self):
+        super().__init__()
         self.random = np.random.default_rng(0)
         self.keys = np.zeros(0)
         self.vectors = None

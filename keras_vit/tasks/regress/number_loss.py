@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import Loss
 
 KINDS = {
     "l2": ops.square,
@@ -28,8 +28,8 @@ class NumberLoss(Loss):
         y_pred: `(batch, numbers)`, in the same units.
     """
 
-    def __init__(self, kind="l2", deviation=None, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, kind="l2", deviation=None, **kwargs):
+        super().__init__(**kwargs)
         self.kind = kind
         self.deviation = None if deviation is None else [float(d) for d in deviation]
 
@@ -38,6 +38,3 @@ class NumberLoss(Loss):
         if self.deviation is not None:
             errors = errors / ops.convert_to_tensor(self.deviation, errors.dtype)
         return ops.mean(KINDS[self.kind](errors), axis=-1)  # (batch,)
-
-    def get_config(self):
-        return {**super().get_config(), "kind": self.kind, "deviation": self.deviation}

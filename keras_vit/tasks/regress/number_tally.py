@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from keras_vit.tasks.tally import Tally
 
-class NumberTally:
+
+class NumberTally(Tally):
     """Mean absolute error, root mean squared error and R2 of each number, in the user's units, image by image.
 
     Args:
@@ -13,13 +15,12 @@ class NumberTally:
     """
 
     def __init__(self, names, deviation=(), keep=False):
+        super().__init__(keep)
         self.names = names
         self.deviation = np.array(deviation or [1.0] * len(names))
-        self.keep = keep
         self.count = 0
         self.shift = None  # a value near all targets: sums of squares far from it would cancel
         self.sums = np.zeros((4, len(names)))  # of the errors' sizes and squares, of the targets and their squares
-        self.kept = []
 
     def add(self, examples, outputs):
         truth = np.asarray(examples["numbers"], "float64")
@@ -57,6 +58,6 @@ class NumberTally:
     def figures(self):
         from keras_vit.plots.numbers import plot_numbers
 
-        truth, found = (np.concatenate(parts) for parts in zip(*self.kept))
+        truth, found = self.arrays()
         caption = "Prediction against truth, one point an image; a perfect model's are on the line."
         return {caption: plot_numbers(truth, found, self.names)}

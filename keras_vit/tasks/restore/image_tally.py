@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_vit.tasks.restore.luma import BLACK, WEIGHTS
+from keras_vit.tasks.tally import Tally
 from keras_vit.utils import extras
 
 # Wang et al. 2004, section III.C: a Gaussian window of 11 pixels.
@@ -10,7 +11,7 @@ SSIM = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, 
 SMALLEST = 11  # pixels of a side: SSIM is not defined for smaller images
 
 
-class ImageTally:
+class ImageTally(Tally):
     """The mean over images of PSNR in dB and of SSIM, after outputs are rounded as in a file, and borders cut off.
 
     Next to them, the PSNR without the model, `input_psnr`.
@@ -25,13 +26,11 @@ class ImageTally:
     """
 
     def __init__(self, border=0, of_luma=True, enlarged=None):
+        super().__init__()
         extras.need("The score of restored images", "restoration", "skimage")
         self.border = border
         self.of_luma = of_luma
         self.enlarged = enlarged
-        self.psnr = []
-        self.ssim = []
-        self.input_psnr = []
 
     def add(self, examples, outputs):
         from skimage.metrics import structural_similarity
@@ -40,25 +39,18 @@ class ImageTally:
         for i, (original, output) in enumerate(zip(examples["originals"], outputs)):
             pair = self._compared(original), self._compared(_rounded(output))
             found.append(_psnr(*pair))
+            self.note("psnr", found[-1])
             if min(pair[0].shape[:2]) >= SMALLEST:
-                self.ssim.append(structural_similarity(*pair, channel_axis=-1, **SSIM))
+                self.note("ssim", structural_similarity(*pair, channel_axis=-1, **SSIM))
             if self.enlarged is not None:
                 given = _rounded(self.enlarged(examples["images"][i]))
-                self.input_psnr.append(_psnr(pair[0], self._compared(given)))
-        self.psnr += found
+                self.note("input_psnr", _psnr(pair[0], self._compared(given)))
         return np.asarray(found)
 
     def _compared(self, image):
         border = np.s_[self.border : -self.border or None]
         image = np.asarray(image, "float64")[border, border]
         return _luma(image) if self.of_luma else image
-
-    def result(self):
-        found = {"psnr": self.psnr, "ssim": self.ssim, "input_psnr": self.input_psnr}
-        return {name: float(np.mean(values)) for name, values in found.items() if values}
-
-    def figures(self):
-        return {}
 
 
 def _rounded(image):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vit.utils.losses import Loss
+from keras_vit.utils.configured import ImageMean, Loss
 
 # Of red, green and blue on a scale of 0 to 255, from 16 to 235: ITU-R BT.601.
 WEIGHTS, BLACK = (65.481 / 255, 128.553 / 255, 24.966 / 255), 16.0
@@ -32,8 +32,8 @@ class PixelDistance(Loss):
         y_pred: The same.
     """
 
-    def __init__(self, of_luma=False, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, of_luma=False, **kwargs):
+        super().__init__(**kwargs)
         self.of_luma = of_luma
 
     def call(self, y_true, y_pred):
@@ -41,12 +41,9 @@ class PixelDistance(Loss):
             y_true, y_pred = luma(y_true), luma(y_pred)
         return ops.mean(ops.abs(y_true - y_pred), axis=(1, 2, 3)) / 255  # (batch,)
 
-    def get_config(self):
-        return {**super().get_config(), "of_luma": self.of_luma}
-
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PSNR(keras.metrics.Mean):
+class PSNR(ImageMean):
     """Peak signal-to-noise ratio of each image in dB, averaged over images; see `PixelDistance`."""
 
     def __init__(self, of_luma=False, name="psnr", dtype=None):
@@ -59,6 +56,3 @@ class PSNR(keras.metrics.Mean):
             y_true, y_pred = luma(y_true), luma(y_pred)
         errors = ops.mean(ops.square(y_true - y_pred), axis=(1, 2, 3))  # (batch,)
         return super().update_state(10 * ops.log10(255.0**2 / ops.maximum(errors, 1e-6)), sample_weight)
-
-    def get_config(self):
-        return {"of_luma": self.of_luma, "name": self.name, "dtype": self.dtype}

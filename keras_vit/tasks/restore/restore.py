@@ -160,7 +160,8 @@ class Restore(Task):
     def caption(self, output, example):
         tally = self.tally()
         tally.add(example_of(example), [output])
-        return f"{tally.psnr[0]:.2f} dB, without the model {tally.input_psnr[0]:.2f} dB"
+        found = tally.result()
+        return f"{found['psnr']:.2f} dB, without the model {found['input_psnr']:.2f} dB"
 
     def picture(self, image, output, example=None):
         from keras_vit.plots.canvas import side_by_side

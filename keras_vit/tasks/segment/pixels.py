@@ -5,9 +5,10 @@ import numpy as np
 from keras import ops
 
 from keras_vit.models.outputs import distinct
+from keras_vit.tasks.tally import Tally
 from keras_vit.utils import metrics
+from keras_vit.utils.configured import ImageMean, Loss
 from keras_vit.utils.images import mask_pixels, strips
-from keras_vit.utils.losses import Loss
 from keras_vit.utils.resampling import resize_matrix
 
 VOID = 255  # also where an augmented mask has no pixel
@@ -30,8 +31,8 @@ class PixelLoss(Loss):
         y_pred: Logits, `(batch, height, width, classes)`.
     """
 
-    def __init__(self, class_weights=None, dice=0.0, name="loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, class_weights=None, dice=0.0, **kwargs):
+        super().__init__(**kwargs)
         self.class_weights = None if class_weights is None else [float(w) for w in class_weights]
         self.dice = dice
 
@@ -49,9 +50,6 @@ class PixelLoss(Loss):
             both, either = ops.sum(found * truth, axis=1), ops.sum(found + truth, axis=1)  # (batch, classes)
             loss = (1 - self.dice) * loss + self.dice * ops.mean(1 - (2 * both + 1) / (either + 1), axis=-1)
         return loss  # (batch,)
-
-    def get_config(self):
-        return {**super().get_config(), "class_weights": self.class_weights, "dice": self.dice}
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -74,12 +72,12 @@ class MeanIoU(keras.metrics.MeanIoU):
         counts = ops.segment_sum(ops.reshape(weights, (-1,)), ops.reshape(cells, (-1,)), classes**2 + 1)[:-1]
         self.total_cm.assign_add(ops.cast(ops.reshape(counts, (classes, classes)), self.total_cm.dtype))
 
-    def get_config(self):
+    def get_config(self):  # fewer settings than Keras's, which this one fixes
         return {"num_classes": self.num_classes, "name": self.name, "dtype": self.dtype}
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class PixelAccuracy(keras.metrics.Mean):
+class PixelAccuracy(ImageMean):
     """Share of the pixels whose class is right, with one weight an image; see `PixelLoss` for the shapes."""
 
     def __init__(self, name="pixel_accuracy", dtype=None):
@@ -101,7 +99,7 @@ def _flat(masks, logits):
     return ops.where(valid, labels, 0), valid
 
 
-class PixelTally:
+class PixelTally(Tally):
     """Intersection over union and accuracy from a confusion matrix, counted at each mask's own size.
 
     Args:
@@ -110,6 +108,7 @@ class PixelTally:
     """
 
     def __init__(self, class_names, first=0):
+        super().__init__()
         self.names = distinct(tuple(class_names))
         self.first = first
         self.matrix = np.zeros((len(self.names),) * 2, "int64")  # (true class, predicted class), in pixels

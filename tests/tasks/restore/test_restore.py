@@ -108,7 +108,9 @@ def test_answers_and_pictures():
     said = TASK.caption(ORIGINALS[0], {"images": IMAGES[0], "originals": ORIGINALS[0]})
     tally = TASK.tally()
     tally.add({"images": IMAGES, "originals": ORIGINALS}, ORIGINALS)
-    assert said == f"100.00 dB, without the model {tally.input_psnr[0]:.2f} dB" and tally.result()["psnr"] == 100
+    assert (
+        said == f"100.00 dB, without the model {tally.values['input_psnr'][0]:.2f} dB" and tally.result()["psnr"] == 100
+    )
     gray = Restore(gray=True)
     assert gray.picture(IMAGES[0, ..., :1], IMAGES[0]).shape == (8, 25, 3)
     assert "dB" in gray.caption(IMAGES[0], {"images": IMAGES[0, ..., :1], "originals": IMAGES[0]})
