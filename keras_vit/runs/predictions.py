@@ -1,29 +1,21 @@
 """Applies a trained model to image files."""
 
 import collections
-import math
 import os
 import pathlib
 import sys
 from collections.abc import Sequence
 
 import keras
-import numpy as np
 
-from keras_vit.inference.depth import own_aspect
-from keras_vit.models.inputs import fed
 from keras_vit.runs import output_files, tables
+from keras_vit.runs.file_outputs import outputs
 from keras_vit.runs.sampled import draws_images
-from keras_vit.runs.trained import Trained, load_run, reader
-from keras_vit.tasks.of_clips import averaged_views
-from keras_vit.utils import checks, progress, reading
+from keras_vit.runs.trained import Trained, load_run
+from keras_vit.utils import checks, progress
 from keras_vit.utils.clips import is_clip
 from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import counted, files_in, in_folder, is_image
-from keras_vit.utils.images import encoded, read_pixels
-
-IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
-TRACED = 512  # images from which on a graph of the model, which takes half a second or more to trace, is quicker
 
 
 def predict(
@@ -119,52 +111,20 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
     for name, path in paths.items():
         _check_table(name, path, files, kind)
     place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
-    aspect = own_aspect(trained.about) if trained.alone else None  # a recipe's model sees what it was trained on
-    single = task.whole or aspect is not None  # a batch is one image
-    traced = len(files) >= TRACED and not single
-    finish = (lambda rows: task.image(_finite(rows, batch.images[0]))) if kind.pixels and task.whole else None
-    run = aspect or trained.viewer(finish, eager=not traced)
-    read, count = _reading(trained, aspect)
     keeps = kind.keeps if place or paths else None
-    read_all = lambda path: (read(path), keeps and keeps(encoded(path)))  # noqa: E731
+    finish = task.image if kind.pixels and task.whole else None
     with tables.written(paths, kind.columns) as add:
-        for batch in reading.batches(read_all, files, count, ahead=1 if task.whole else reading.AHEAD):
-            pixels = [one for one, _ in batch.pixels.values()]
-            sources = {i: source for i, (_, source) in batch.pixels.items()}
-            least = count if traced else 1
-            more = {name: _batch([rows[i] for i in sources], least) for name, rows in ids.items() if pixels}
-            outputs = dict(
-                zip(sources, run(fed({"images": _batch(pixels, least), **more}, task.inputs)) if pixels else ())
-            )
-            pixels.clear()
-            batch.pixels.clear()
-            for i, path in enumerate(batch.images):
-                if i in batch.errors:
-                    yield path, None, batch.errors[i]
-                    continue
-                if not finish:  # which has checked them
-                    _finite(outputs[i], path)
-                if place:
-                    for target, save in place(path).items():
-                        with replacing(target) as temporary:
-                            save(task, outputs[i], sources[i], temporary)
-                answer = task.listed(outputs[i], top)
-                if paths:
-                    add(kind.entries(task, outputs[i], path, answer, sources[i]))
-                yield path, answer, None
-            sources.clear()
-            outputs.clear()  # before the next batch is read
-
-
-def _reading(trained, aspect):
-    """Returns the function that reads a file as the model sees it, and how many files are seen at once."""
-    if aspect:
-        return (lambda path: aspect.read(path)[1]), 1
-    if trained.task.whole:
-        return (lambda path: read_pixels(path, trained.size[2])), 1
-    return reader(trained, several=True), max(
-        min(IMAGES, VALUES // math.prod(trained.size) // averaged_views(trained.task)), 1
-    )
+        for path, output, source, error in outputs(trained, files, ids, keeps, finish):
+            if error:
+                yield path, None, error
+                continue
+            for file, save in place(path).items() if place else ():
+                with replacing(file) as temporary:
+                    save(task, output, source, temporary)
+            answer = task.listed(output, top)
+            if paths:
+                add(kind.entries(task, output, path, answer, source))
+            yield path, answer, None
 
 
 def followed(found, total):
@@ -222,20 +182,6 @@ def _place(task, kind, files, folder):
         )
     folder.mkdir(parents=True, exist_ok=True)
     return place
-
-
-def _finite(output, path):
-    """Returns outputs for an image, an array; raises ValueError if one is NaN or infinite."""
-    if not np.isfinite(output).all():
-        raise ValueError(f"The model must return finite numbers. Received: NaN or infinity for {str(path)!r}")
-    return output
-
-
-def _batch(images, least):
-    """Returns images as one array; fewer than `least` with the last one repeated: a graph is traced for each number."""
-    if len(images) == 1 and least == 1:
-        return images[0][None]  # it may be large: not copied
-    return np.stack([*images, *images[-1:] * (least - len(images))])
 
 
 def image_files(paths):

@@ -10,38 +10,8 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit.data import pipeline
 from keras_vit.runs import predictions, trained
 from tests.checkpoints.formats.test_huggingface_depth import copied
-
-
-def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
-    recipe = keras_vit.load_run("mnist").recipe
-    model = keras_vit.from_recipe("mnist", pretrained=True)
-    logits = model(pipeline.read_files(pictures, model.input_shape[1:], recipe.data), training=False)
-    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
-    batches, real = [], trained.forward
-    counted = lambda run: lambda images: batches.append(len(images)) or run(images)  # noqa: E731
-    monkeypatch.setattr(trained, "forward", lambda *given, **more: counted(real(*given, **more)))
-    monkeypatch.setattr(predictions, "IMAGES", 2)
-    found = predictions.predict("mnist", [str(file) for file in pictures], top=10)
-    assert batches == [2, 2, 1]
-    got = [[dict(classes)[name] for name in keras_vit.load_run("mnist").class_names] for classes in found]
-    np.testing.assert_allclose(got, wanted, atol=1e-6)
-    monkeypatch.setattr(predictions, "VALUES", 1)
-    assert len(predictions.predict(run, pictures)) == 5 and batches[3:] == [1] * 5
-
-
-def test_many_images_are_answered_by_a_graph_of_one_batch_size(run, pictures, monkeypatch, capsys):
-    few, asked, real = predictions.predict(run, pictures), [], trained.forward
-    monkeypatch.setattr(predictions, "TRACED", 5)
-    monkeypatch.setattr(predictions, "IMAGES", 2)
-    noted = lambda run, eager: lambda images: asked.append((len(images), eager)) or run(images)  # noqa: E731
-    monkeypatch.setattr(trained, "forward", lambda model, eager: noted(real(model, eager), eager))
-    many = predictions.predict(run, pictures)
-    assert asked == [(2, False)] * 3 and [[*dict(one)] for one in many] == [[*dict(one)] for one in few]
-    np.testing.assert_allclose([[*dict(one).values()] for one in many], [[*dict(one).values()] for one in few], 1e-5)
-    assert not capsys.readouterr().err  # it took no three seconds
 
 
 def test_progress_is_not_shown_where_the_answers_go(monkeypatch, tmp_path):

@@ -1,0 +1,113 @@
+"""What a trained model returns for image files, which are read ahead of it and computed in batches."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_vit.inference.depth import own_aspect
+from keras_vit.models.inputs import fed
+from keras_vit.runs.trained import Trained, reader
+from keras_vit.tasks.of_clips import averaged_views
+from keras_vit.utils import reading
+from keras_vit.utils.images import encoded, read_pixels
+
+IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
+TRACED = 512  # images from which on a graph of the model, which takes half a second or more to trace, is quicker
+
+
+class Output(NamedTuple):
+    """What a model returned for a file."""
+
+    path: Any
+    output: np.ndarray | None  # `None` after an error
+    source: Any  # what `keeps` kept of the file
+    error: Exception | None
+
+
+class Passage(NamedTuple):
+    """How files pass through a model."""
+
+    read: Callable  # from a path to the pixels that the model sees
+    run: Callable  # from inputs to outputs, an array with an entry an image
+    count: int = 1  # files in a batch
+    least: int = 1  # images that `run` gets at least: a graph is traced for each number
+    ahead: int = reading.AHEAD
+
+
+def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, finish: Callable | None) -> Iterator:
+    """Yields an `Output` for each file, in order.
+
+    Args:
+        trained: A `Trained`.
+        files: Paths.
+        ids: As `Trained.ids_of` returns them.
+        keeps: Function from the bytes of a file to what is kept of it, such as its size; or `None`.
+        finish: Of a `whole` task: what to make of each few rows of the outputs, such as bytes; or `None`.
+
+    Raises:
+        ValueError: For outputs that are not finite.
+    """
+    passage, first = _passage(trained, len(files), finish), 0
+    read = lambda path: (passage.read(path), keeps and keeps(encoded(path)))  # noqa: E731
+    for batch in reading.batches(read, files, passage.count, ahead=passage.ahead):
+        sources = {i: source for i, (_, source) in batch.pixels.items()}
+        examples = {"images": [pixels for pixels, _ in batch.pixels.values()]}
+        examples |= {name: [rows[first + i] for i in sources] for name, rows in ids.items()}
+        batch.pixels.clear()  # they may be large: nothing holds them twice
+        results = dict(zip(sources, _run(passage, examples, trained.task.inputs, batch.images) if sources else ()))
+        for i, path in enumerate(batch.images):
+            if i in results:
+                _check_finite(results[i], path)
+            yield Output(path, results.get(i), sources.get(i), batch.errors.get(i))
+        first += len(batch)
+        sources.clear()
+        results.clear()  # before the next batch is read
+
+
+def _passage(trained, count, finish):
+    """Returns the `Passage` of so many files: at each image's own aspect ratio, whole, or at the model's size."""
+    aspect = own_aspect(trained.about) if trained.alone else None  # a recipe's model sees what it was trained on
+    if aspect is not None:
+        return Passage(lambda path: aspect.read(path)[1], aspect)
+    if trained.task.whole:
+        run = trained.viewer(finish and (lambda rows: finish(_finite(rows))))
+        return Passage(lambda path: read_pixels(path, trained.size[2]), run, ahead=1)
+    values = math.prod(trained.size) * averaged_views(trained.task)
+    together = max(min(IMAGES, VALUES // values), 1)
+    traced = count >= TRACED
+    run = trained.viewer(eager=not traced)
+    return Passage(reader(trained, several=True), run, together, least=together if traced else 1)
+
+
+def _run(passage, examples, inputs, paths):
+    """Returns the outputs for lists of examples; fewer than the least are filled up with the last one."""
+    arrays = {name: _batch(rows, passage.least) for name, rows in examples.items()}
+    examples.clear()
+    try:
+        return passage.run(fed(arrays, inputs))
+    except FloatingPointError:
+        raise ValueError(_infinite(paths[0])) from None
+
+
+def _batch(rows, least):
+    if len(rows) == 1 and least == 1:
+        return rows[0][None]  # it may be large: not copied
+    return np.stack([*rows, *rows[-1:] * (least - len(rows))])
+
+
+def _finite(rows):
+    """Returns rows of an output, float32; raises FloatingPointError if a number is NaN or infinite."""
+    if not np.isfinite(rows).all():
+        raise FloatingPointError
+    return rows
+
+
+def _check_finite(output, path):
+    if not np.issubdtype(output.dtype, np.integer) and not np.isfinite(output).all():
+        raise ValueError(_infinite(path))
+
+
+def _infinite(path):
+    return f"The model must return finite numbers. Received: NaN or infinity for {str(path)!r}"
