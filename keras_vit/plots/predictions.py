@@ -14,7 +14,7 @@ from keras_vit.utils.metrics import SENSITIVITY, partial_auc
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WRITTEN = 20  # up to this number of classes each cell shows its number
+WRITTEN = 20  # up to this number of classes each cell shows its number, zeros too
 CELLS, PAIRS = 1000, 40  # classes in a matrix, at most; of more, the confusions in a figure
 NAMED = 100  # classes that are all named on the axes of a matrix, at most
 CELL = 0.15  # inches of a named row, at least: a line of its name
@@ -62,7 +62,7 @@ def _draw_pairs(pairs, texts, images):
 
 
 def draw_shares(shares, numbers, texts):
-    """Draws a confusion matrix whose colors are shares of the true class, with a number in each cell if it is small.
+    """Draws a confusion matrix whose colors are shares of the true class, with its number in each cell that has room.
 
     Args:
         shares: Array, `(classes, classes)`, 0 to 1.
@@ -71,14 +71,15 @@ def draw_shares(shares, numbers, texts):
     """
     count = len(texts)
     texts = texts if count == 1 else [lettering.words(lettering.short(text)) for text in texts]
-    side, longest = max(min(2.8 + 0.4 * count, 9), min(CELL * count, LARGEST)), max(map(lettering.width, texts))
+    side, longest = _side(count), max(map(lettering.width, texts))
     figure = canvas.figure(side + 0.8 + longest, side + longest)
     axis = figure.subplots()
     drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    if count <= WRITTEN:
-        for (row, column), number in np.ndenumerate(numbers):
+    if points := number_size(numbers):
+        for row, column in np.argwhere(numbers if count > WRITTEN else np.ones_like(numbers)):
+            number = numbers[row, column]
             color = canvas.ink(drawn.to_rgba(shares[row, column])[:3]) if number else ZERO
-            axis.text(column, row, number, ha="center", va="center", fontsize=7, color=color)
+            axis.text(column, row, number, ha="center", va="center", fontsize=points, color=color)
     shown = range(count) if count <= NAMED else _named(np.where(shares.any(1), np.diag(shares), 2), side)
     axis.set(xticks=shown, yticks=shown, xlabel="predicted class", ylabel="true class")
     axis.set_xticklabels([texts[i] for i in shown], rotation=90 if max(map(len, texts)) > 2 else 0, fontsize=8)
@@ -88,6 +89,20 @@ def draw_shares(shares, numbers, texts):
         axis.set_title(said, fontsize=lettering.TITLE, loc="left")
     figure.colorbar(drawn, shrink=0.8, label="share of the true class")
     return figure
+
+
+def number_size(numbers):
+    """Returns the points in which the cells of a matrix have room for its numbers, `None` if they have none."""
+    count = len(numbers)
+    if count <= WRITTEN:
+        return 7
+    room = 0.85 * _side(count) / count
+    return next((points for points in (7, 6, 5) if lettering.width(np.max(numbers), points) <= room), None)
+
+
+def _side(count):
+    """Returns the inches of a matrix's side."""
+    return max(min(2.8 + 0.4 * count, 9), min(CELL * count, LARGEST))
 
 
 def _named(right, side):
@@ -113,8 +128,11 @@ def plot_per_class(
         A `matplotlib.figure.Figure`.
 
     Raises:
-        ValueError: If the numbers of classes and names differ.
+        ValueError: If the numbers of classes and names differ, or `measures` are something else.
     """
+    if not (isinstance(measures, dict) and {"recall", "precision", "support"} <= {*measures}):
+        raise ValueError(f"`measures` must be what explain.per_class returns. Received: {checks.shown(measures):.60}")
+    checks.positive(most=most)
     recall, precision = measures["recall"], measures["precision"]
     texts = canvas.names(class_names, len(recall))
     order = np.argsort(recall, kind="stable")[:most]  # NaN, a class without images, comes last
@@ -143,7 +161,13 @@ def plot_calibration(calibration: Calibration) -> "Figure":
 
     Returns:
         A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: For anything else.
     """
+    if not isinstance(calibration, Calibration):
+        said = f"Received: {checks.shown(calibration):.60}"
+        raise ValueError(f"`calibration` must be what explain.calibration returns. {said}")
     bins = len(calibration.count)
     middles = (np.arange(bins) + 0.5) / bins
     figure = canvas.figure(4.2, 4.6)

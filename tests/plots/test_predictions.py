@@ -29,7 +29,9 @@ def test_confusion_of_names_is_that_of_indices():
 
 def test_confusion_of_many_classes_stays_readable(tmp_path):
     figure = plots.plot_confusion(np.arange(100), np.arange(100))
-    assert not figure.axes[0].texts
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1"] * 100  # zeros are left out
+    numbers = np.repeat(np.arange(100), 1000)
+    assert not plots.plot_confusion(numbers, numbers).axes[0].texts  # 1000 has no room
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [str(i) for i in range(100)]
     figure.savefig(tmp_path / "confusion.png")
 
@@ -99,6 +101,10 @@ def test_roc_shows_the_partial_area(tmp_path):
 
 
 def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="must be what explain.per_class returns. Received: .*array"):
+        plots.plot_per_class(np.arange(3))
+    with pytest.raises(ValueError, match="must be what explain.calibration returns. Received: .*array"):
+        plots.plot_calibration(np.arange(3))
     with pytest.raises(ValueError, match="2 images and 3 labels"):
         plots.plot_confusion([0, 1, 2], [0, 1])
     with pytest.raises(ValueError, match="must name each of 3 classes. Received: 1 class_names"):

@@ -87,7 +87,7 @@ class ClassTally(Tally):
         from keras_vit.explain import answers
         from keras_vit.plots import lettering
         from keras_vit.plots.curves import draw_curves
-        from keras_vit.plots.predictions import CELLS, WRITTEN
+        from keras_vit.plots.predictions import CELLS, number_size
 
         labels, predictions, _, certainty = self.arrays()
         names, calibration = distinct(self.task.classes), self._calibration
@@ -96,10 +96,12 @@ class ClassTally(Tally):
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         first = int(len(names) == 2)  # of two, the other's curves are the same
         curves = draw_curves(names[first:], lambda i: (labels == first + i, certainty[:, first + i]))
-        numbers = "numbers are images, " if len(names) <= WRITTEN else ""
+        small = len(names) <= CELLS
+        written = small and number_size(answers.confusion(labels, predictions, len(names))[0])
+        numbers = "numbers are images, " if written else ""
         cells = f"Confusion matrix: {numbers}colors are shares of the true class. "
         figures = {
-            f"{cells if len(names) <= CELLS else ''}Most frequent confusions "
+            f"{cells if small else ''}Most frequent confusions "
             f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
             "Accuracy by confidence. A perfectly calibrated model follows the dashed line; the expected calibration "
             f"error, {calibration.error:.2%}, is the mean distance from it.": plots.plot_calibration(calibration),
