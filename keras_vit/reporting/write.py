@@ -80,7 +80,7 @@ def render(facts):
     template = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         (folder / "page.html").read_text(encoding="utf-8")
     )
-    layers, maps = counting.by_layer(facts.model), _gallery(facts.seen, facts.shown)
+    layers, maps = counting.by_layer(facts.model), _gallery(facts.seen, facts.shown, facts.seen is facts.model)
     return template.render(
         facts=facts,
         style=(folder / "page.css").read_text(encoding="utf-8"),
@@ -119,8 +119,11 @@ def _figures(facts):
     return drawn
 
 
-def _gallery(model, images):
-    """Returns an image for each step of the gallery's slider, by its label; none where no model looks at images."""
+def _gallery(model, images, whole):
+    """Returns an image for each step of the gallery's slider, by its label; none where no model looks at images.
+
+    A tower alone, which is not the `whole` model, has no classes: nothing is relevant for one.
+    """
     if model is None:
         return {}
     maps = {"images": [None] * len(images)}
@@ -129,7 +132,7 @@ def _gallery(model, images):
         thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
         maps |= {f"block {i}": blocks[i] for i in thinned}
     maps["rollout"] = explain.attention_rollout(model, images)
-    if has_classes(model):
+    if whole and has_classes(model):
         maps["relevance"] = explain.attention_relevance(model, images)
     shown = canvas.as_bytes(images, range_of(model))
     return {text: _side_by_side(shown, heats) for text, heats in maps.items()}

@@ -152,10 +152,10 @@ def test_rows_of_a_gallery_are_full():
 def test_a_factorised_model_of_clips_has_maps_over_all_blocks():
     clips = np.random.default_rng(0).integers(0, 256, (2, 4, 8, 8, 3)).astype("float32")
     model = video_vit("mu/4", frames=4, time_depth=1, image_size=8, num_classes=2, depth=1)
-    assert [*write._gallery(model, clips)] == ["images", "rollout", "relevance"]
-    assert write._drawn(model, write._gallery(model, clips)).startswith("rollout through all blocks")
+    assert [*write._gallery(model, clips, True)] == ["images", "rollout", "relevance"]
+    assert write._drawn(model, write._gallery(model, clips, True)).startswith("rollout through all blocks")
     joint = video_vit("mu/4", frames=4, image_size=8, num_classes=2, depth=1)
-    assert [*write._gallery(joint, clips)] == ["images", "block 0", "rollout", "relevance"]
+    assert [*write._gallery(joint, clips, True)] == ["images", "block 0", "rollout", "relevance"]
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,11 @@ def test_a_factorised_model_of_clips_has_maps_over_all_blocks():
 )
 def test_what_the_maps_are_follows_from_the_pooling(pooling, said):
     images = np.zeros((1, 8, 8, 3), "float32")
-    for classes, end in ((2, "; relevance for the prediction"), (0, "(Abnar and Zuidema 2020)")):
+    for classes, end in ((0, "(Abnar and Zuidema 2020)"), (2, "; relevance for the prediction")):
         model = vit("mu/4", image_size=8, num_classes=classes, pooling=pooling)
-        drawn = write._drawn(model, write._gallery(model, images))
+        drawn = write._drawn(model, write._gallery(model, images, True))
         assert drawn.startswith(said) and drawn.endswith(end)
+    assert "relevance" not in write._gallery(model, images, False)  # a tower's vectors are no classes
 
 
 def test_pictures_of_several_parts_get_two_tiles_and_their_pixels():
