@@ -1,7 +1,7 @@
 """Models as SavedModel, TFLite, ONNX and OpenVINO. Each file is run and compared before it is called done."""
 
-from keras_vit.export.check import Report
-from keras_vit.export.compare import compare_layers
+from keras_vit.export.comparison import Report
+from keras_vit.export.layer_differences import compare_layers
 from keras_vit.export.onnx import export_onnx
 from keras_vit.export.openvino import export_openvino
 from keras_vit.export.predictor import Predictor, predictor

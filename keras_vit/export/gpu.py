@@ -15,7 +15,7 @@ import tempfile
 import numpy as np
 
 from keras_vit.export import runtimes
-from keras_vit.export.check import Comparison
+from keras_vit.export.comparison import Comparison
 from keras_vit.models.inputs import count, first, named
 from keras_vit.utils.keras_private import tflite_operators
 

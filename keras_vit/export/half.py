@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_vit.export.check import Comparison, model_outputs
+from keras_vit.export.comparison import Comparison, model_outputs
 from keras_vit.export.forms import export_copy, float32
 from keras_vit.models.counting import count_macs
 from keras_vit.models.inputs import count, first

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit.export import check, matrices, prepare, runtimes, sequence
+from keras_vit.export import comparison, matrices, prepare, runtimes, sequence
 from keras_vit.export.examples import drawn
 from keras_vit.export.forms import export_copy
 from keras_vit.models.inputs import TYPES, fed, first, named
@@ -24,7 +24,7 @@ def export_onnx(
     labels: Sequence[str] | None = None,
     probabilities: bool = False,
     overwrite: bool = False,
-) -> check.Report:
+) -> comparison.Report:
     """Writes an ONNX file that takes raw pixels, runs it in ONNX Runtime and compares it with the model.
 
     The file is in float32. Its input is `images`, any number of them with pixels 0..255; its output is `logits`, or

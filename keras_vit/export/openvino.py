@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit.export import check, prepare, runtimes, sequence
+from keras_vit.export import comparison, prepare, runtimes, sequence
 from keras_vit.export import quantize as formats
 from keras_vit.export.examples import sample
 from keras_vit.export.forms import export_copy, float32
@@ -38,7 +38,7 @@ def export_openvino(
     labels: Sequence[str] | None = None,
     probabilities: bool = False,
     overwrite: bool = False,
-) -> check.Report:
+) -> comparison.Report:
     """Writes OpenVINO's IR that takes raw pixels, runs it in OpenVINO and compares it with the model.
 
     The IR is two files, `NAME.xml` with the graph and `NAME.bin` with the weights. Its input is `images`, pixels 0..255
@@ -183,13 +183,13 @@ def _compared_in_bfloat16(path, export):
         return []
     run, _ = runtimes.openvino(path, "bf16")
     kind, images = export.about.kind, export.images
-    expected = check.model_outputs(float32(export.model), images)
+    expected = comparison.model_outputs(float32(export.model), images)
     expected = np.asarray(kind.probabilities(expected)) if export.probabilities else expected
     outputs = run(images)
     found, wanted = kind.aligned(outputs, expected)
     scored = export.score(outputs) if export.score else {}
     return [
-        check.Comparison(
+        comparison.Comparison(
             on="bfloat16",
             images=count(images),
             max_abs_diff=kind.largest(found, wanted),

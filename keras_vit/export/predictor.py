@@ -5,7 +5,7 @@ import functools
 import keras
 import numpy as np
 
-from keras_vit.export import check
+from keras_vit.export import comparison
 from keras_vit.export.engines import BY, DTYPES, in_float32, milliseconds
 from keras_vit.export.examples import drawn
 from keras_vit.traits import Traits
@@ -221,11 +221,11 @@ def _check_model(model):
 
 def _expected(model, images):
     """Returns a model's outputs in float32; RuntimeError if its copy there computes something else."""
-    plain = model if in_float32(model) else check.float32_of(model, images)
-    return check.flat_outputs(plain, images)
+    plain = model if in_float32(model) else comparison.float32_of(model, images)
+    return comparison.flat_outputs(plain, images)
 
 
 def _check(outputs, expected, model, engine, dtype):
     """Raises RuntimeError if the outputs for images, or for a batch that repeats them, are not those expected."""
     wanted = [np.resize(each, (len(found), *each.shape[1:])) for found, each in zip(outputs, expected, strict=True)]
-    check.close(outputs, wanted, model, f"on {engine} in {dtype}", LARGEST[dtype], dtype == "bfloat16")
+    comparison.close(outputs, wanted, model, f"on {engine} in {dtype}", LARGEST[dtype], dtype == "bfloat16")

@@ -23,7 +23,7 @@ import warnings
 
 import numpy as np
 
-from keras_vit.export.compare import opened
+from keras_vit.export.layer_differences import opened
 from keras_vit.export.prepare import need
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import tflite_operators

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 
-from keras_vit.export import check, prepare, runtimes, sequence
+from keras_vit.export import comparison, prepare, runtimes, sequence
 from keras_vit.export import warm_up as warm_up_file
 from keras_vit.export.forms import float32
 from keras_vit.models.inputs import TYPES, fed
@@ -29,7 +29,7 @@ def export_saved_model(
     xla: bool = False,
     warm_up: Sequence[int] = (1,),
     overwrite: bool = False,
-) -> check.Report:
+) -> comparison.Report:
     """Writes a SavedModel that takes raw pixels or encoded files, runs it and compares it with the model.
 
     The SavedModel is in float32. It has two signatures, each for any number of images:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keras_vit.export import check, prepare
+from keras_vit.export import comparison, prepare
 from keras_vit.export.examples import sample
 from keras_vit.traits import Traits
 from keras_vit.utils import checks, files
@@ -65,7 +65,7 @@ def checked(what, model, path, ending, compared, labels, probabilities, overwrit
     if probabilities:
         prepare.check_probabilities(about)
     prepare.check_parts_free(path, overwrite, folder=not ending)
-    score = check.scorer(about, images, classes, score)
+    score = comparison.scorer(about, images, classes, score)
     images = sample(about, images)
     return Export(about, path, images, score, probabilities, {**prepare.facts(about, labels), **facts}, overwrite)
 
@@ -88,7 +88,7 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
     with files.destination(export.path, export.overwrite) as temporary, _one_sentence(export):
         write(temporary)
         run, operators = load(temporary)
-        report = check.compare_with_model(
+        report = comparison.compare_with_model(
             temporary,
             export.about,
             export.images,
@@ -102,7 +102,7 @@ def written(export, write, load, then=None, *, quantize=None, cost=None):
         comparisons = tuple(then(temporary, run, report)) if then else ()
         report = dataclasses.replace(report, path=str(export.path), comparisons=comparisons)
         beside = temporary / IN_FOLDER if temporary.is_dir() else f"{temporary}.json"
-        check.write_json(beside, report, **export.facts)
+        comparison.write_json(beside, report, **export.facts)
     return report
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from keras_vit.export import check, gpu, half, metadata, ranks, runtimes, saved_model, sequence
+from keras_vit.export import comparison, gpu, half, metadata, ranks, runtimes, saved_model, sequence
 from keras_vit.export import quantize as formats
 from keras_vit.export.examples import sample
 from keras_vit.export.forms import export_copy
@@ -32,7 +32,7 @@ def export_tflite(
     classes: np.ndarray | None = None,
     score: Callable | None = None,
     overwrite: bool = False,
-) -> check.Report:
+) -> comparison.Report:
     """Writes a TFLite file that takes raw pixels, runs it in LiteRT and compares it with the model.
 
     If the machine has a Vulkan driver, the file also runs on LiteRT's GPU accelerator; the report includes the result.

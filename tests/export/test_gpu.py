@@ -10,7 +10,7 @@ pytest.importorskip("tensorflow")
 from keras_vit import ResNetStem, export_tflite, from_recipe, vit
 from keras_vit.config import Data
 from keras_vit.data import sources
-from keras_vit.export import check, gpu, runtimes
+from keras_vit.export import comparison, gpu, runtimes
 from keras_vit.models.counting import count_macs
 from keras_vit.traits import Traits
 from tests.export.small import IMAGES, OF_TEXTS, shaken, tiny
@@ -170,7 +170,7 @@ def test_a_driver_that_fails_does_not_end_the_export(script, note, exported, dri
     if script:
         monkeypatch.setattr(gpu, "_RUN", script)
         monkeypatch.setattr(gpu, "SECONDS", 1 if "sleep" in script else 60)
-    assert on_gpu(exported) == [check.Comparison("GPU", note=note)]
+    assert on_gpu(exported) == [comparison.Comparison("GPU", note=note)]
 
 
 def on_gpu(exported):

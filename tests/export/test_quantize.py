@@ -9,7 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit import config, export_tflite, vit  # noqa: E402
-from keras_vit.export import compare, prepare, quantize  # noqa: E402
+from keras_vit.export import layer_differences, prepare, quantize  # noqa: E402
 from keras_vit.models import kinds  # noqa: E402
 from tests.export.small import CALIBRATION as IMAGES  # noqa: E402
 from tests.export.small import tiny  # noqa: E402
@@ -191,7 +191,7 @@ def test_numbers_in_other_units_keep_their_steps(mean, deviation, tmp_path):
     model, images = numbers(mean, deviation)
     wanted = model.predict(images, verbose=0)
     report = export_tflite(model, tmp_path / "m.tflite", quantize="int8", calibration=images)
-    interpreter = compare.opened(tmp_path / "m.tflite")
+    interpreter = layer_differences.opened(tmp_path / "m.tflite")
     runner = interpreter.get_signature_runner("serve")
     found = np.concatenate([next(iter(runner(images=image[None]).values())) for image in images])
     error = np.abs(found - wanted).mean(0) / np.array(deviation)

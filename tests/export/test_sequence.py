@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.export import check, sequence
+from keras_vit.export import comparison, sequence
 from tests.export.small import IMAGES, tiny
 
 GIVEN = {"compared": (IMAGES, None, None), "labels": None, "probabilities": False, "overwrite": False}
@@ -38,7 +38,7 @@ def test_a_file_is_written_run_compared_and_described_or_deleted(tmp_path):
         sequence.written(export, write, wrong)
     assert not list(tmp_path.iterdir())
     right = lambda path: (lambda images: np.asarray(model(images)), {"ADD": 1})  # noqa: E731
-    report = sequence.written(export, write, right, lambda *_: [check.Comparison("GPU", note="none")])
+    report = sequence.written(export, write, right, lambda *_: [comparison.Comparison("GPU", note="none")])
     assert report.path == str(path) and report.bytes == len("weights") and report.on("GPU").note == "none"
     said = json.loads((tmp_path / "m.bin.json").read_text())
     assert said["maker"] == "me" and said["report"] == json.loads(json.dumps(dataclasses.asdict(report)))
