@@ -23,21 +23,21 @@ def labels(task, output, path, answer, source):
 
 def objects(task, output, path, answer, size):
     """Returns the objects of an image."""
-    return [{"image_id": path.name, **entry} for entry in task.objects(output, size)]
+    return [{"image_id": path.name, **entry} for entry in task.result(output, size)]
 
 
 def mask_file(task, output, size, path):
     """Writes a mask of class indices."""
     from PIL import Image
 
-    Image.fromarray(task.mask(output, size)).save(path, "PNG")
+    Image.fromarray(task.result(output, size)).save(path, "PNG")
 
 
 def depth_file(task, output, size, path):
     """Writes meters as millimeters, of models beyond 65 m as 256ths, or as small parts as 16 bits hold; and inverse
     depth from its smallest to its largest value.
     """
-    values = task.depth(output, size)
+    values = task.result(output, size)
     if task.largest is not None:
         steps = next((each for each in (1000, 256) if each * task.largest <= 65535), 65535 / task.largest)
         path.write_bytes(depth_png(values * steps, depth=f"meters = value / {steps:.9g}"))
@@ -52,7 +52,7 @@ def colors_file(task, output, size, path):
     """Writes a map of depth in colors."""
     from PIL import Image
 
-    values = task.depth(output, size)
+    values = task.result(output, size)
     near = values if task.largest is None else 1 / np.maximum(values, 1e-6)
     Image.fromarray(colored_map(near)).save(path, "PNG")
 
@@ -60,14 +60,14 @@ def colors_file(task, output, size, path):
 def image_file(task, output, source, path):
     """Writes an image, with the metadata of the one it was made of."""
     with opened(source) as original:
-        save_like(original, output if task.whole else task.image(output), path)
+        save_like(original, output if task.whole else task.result(output), path)
 
 
 def boxes_file(task, output, size, path):
     """Writes a row for each box, as YOLO's labels: class, center x, center y, width, height, and its score."""
     height, width = size
     rows = []
-    for entry in task.objects(output, size):
+    for entry in task.result(output, size):
         x, y, wide, high = entry["bbox"]
         (left, right), (top, bottom) = np.clip([x, x + wide], 0, width), np.clip([y, y + high], 0, height)
         box = ((left + right) / 2 / width, (top + bottom) / 2 / height, (right - left) / width, (bottom - top) / height)
@@ -86,7 +86,7 @@ class Written:
         save: Function `(task, output, source, path)` that writes what was made of an image, or `None`.
         ending: Ending of the file that `save` writes.
         beside: Dictionary from the endings of more files to functions like `save`.
-        pixels: Whether `Task.image` makes pixels of an output: of a `whole` task a few rows at a time.
+        pixels: Whether `Task.result` makes pixels of an output: of a `whole` task a few rows at a time.
         entries: Function `(task, output, path, answer, source)` that returns an image's rows in a table of answers.
         columns: Columns of these rows; those of a `bbox` are `x`, `y`, `width` and `height`.
         by_name: Whether rows tell images apart by the names of their files, not by their paths.

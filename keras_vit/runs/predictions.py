@@ -112,7 +112,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
         _check_table(name, path, files, kind)
     place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
     keeps = kind.keeps if place or paths else None
-    finish = task.image if kind.pixels and task.whole else None
+    finish = task.result if kind.pixels and task.whole else None
     with tables.written(paths, kind.columns) as add:
         for path, output, source, error in outputs(trained, files, ids, keeps, finish):
             if error:

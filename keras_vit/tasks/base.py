@@ -1,5 +1,6 @@
 """What a model is trained for. One subclass knows what a target is; nothing else does."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -37,7 +38,6 @@ class Task(Shown, Checked):
     whole: ClassVar[bool] = False  # images are scored and predicted whole, at their own size, by `tiles.tiled`
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # what its model returns; a row of `models.kinds.KINDS`
-    draws: ClassVar[bool] = False  # whether `picture` draws the output
     parts: ClassVar[tuple[str, ...]] = ()  # of its picture with an example, from left to right, in words
     arguments: ClassVar[tuple[str, ...]] = ()  # of its model, besides those of `vit`
     clips: ClassVar[Any] = None  # how frames are sampled, a `data.clips.Sampling`, where inputs are clips
@@ -54,11 +54,11 @@ class Task(Shown, Checked):
             raise ValueError(f"A task must have a name of its own. Received: {cls.__name__!r}, a task of keras_vit")
         if isinstance(cls.gives, str):  # else it follows from an option
             checks.one_of("gives", cls.gives, KINDS)
-        own = [name for name in ("mask", "image", "objects") if name in vars(cls) and cls.gives == "classes"]
-        if own:
-            raise ValueError(f"A task with `{own[0]}` must say what it `gives`. Received: {cls.__name__!r} without")
-        if "picture" in vars(cls) and not cls.draws:
-            raise ValueError(f"A task with `picture` must say draws = True. Received: {cls.__name__!r} without")
+        if "result" in vars(cls) and cls.gives == "classes":
+            raise ValueError(f"A task with `result` must say what it `gives`. Received: {cls.__name__!r} without")
+        old = [name for name in ("mask", "image", "objects") if inspect.isfunction(vars(cls).get(name))]
+        if old:
+            raise ValueError(f"`{old[0]}` of a task is `result(output, size)`. Received: {cls.__name__!r} with it")
         TASKS[cls.__name__] = cls
 
     def check(self, recipe) -> None:
@@ -207,28 +207,18 @@ class Task(Shown, Checked):
         """
         return None
 
-    def mask(self, output: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-        """Returns the output for one image as an image of class indices, uint8 `(rows, columns)`, if it `gives` masks.
+    def result(self, output: np.ndarray, size: tuple[int, int] | None = None) -> Any:
+        """Returns what the output is of one image, for files and tables of `predict`; of other kinds it has none.
+
+        | `gives` | returns |
+        |---|---|
+        | `"masks"` | class indices, uint8 `(rows, columns)`, at the image's own size |
+        | `"image"` | uint8 `(rows, columns, channels)` |
+        | `"boxes"` | objects: dictionaries, as entries of COCO's results, in pixels of the image; see `Detect` |
+        | `"depth"` | float32 `(rows, columns)`, at the image's own size |
 
         Args:
-            output: The model's output for it.
-            size: `(rows, columns)` of the image before it was resized for the model.
+            output: The model's output for the image, without the axis of the batch.
+            size: `(rows, columns)` of the image before it was resized for the model; `None` of a `whole` task.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no masks.")
-
-    def image(self, output: np.ndarray) -> np.ndarray:
-        """Returns the output for one image as an image, uint8 `(rows, columns, channels)`, if it `gives` an image.
-
-        Args:
-            output: The model's output for it.
-        """
-        raise NotImplementedError(f"{type(self).__name__} makes no images.")
-
-    def objects(self, output: np.ndarray, size: tuple[int, int]) -> list[dict]:
-        """Returns the objects of one image, as entries of COCO's results, if it `gives` boxes; see `Detect`.
-
-        Args:
-            output: The model's output for it.
-            size: `(rows, columns)` of the image before it was resized for the model.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no objects.")
+        raise NotImplementedError(f"{type(self).__name__} has no `result`.")

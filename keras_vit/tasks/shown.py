@@ -16,8 +16,12 @@ class Shown:
 
     classes: tuple[str, ...]
     gives: ClassVar[str]
-    draws: ClassVar[bool]
     parts: ClassVar[tuple[str, ...]]
+
+    @property
+    def draws(self) -> bool:
+        """Whether `picture` is the task's own, which draws the output."""
+        return type(self).picture is not Shown.picture
 
     def answer(self, output: np.ndarray) -> dict[str, float]:
         """Returns what the output says of one image, by name, the most important first.
@@ -74,7 +78,7 @@ class Shown:
         return self.said(dict([*self.answer(output).items()][:3]))
 
     def picture(self, image: np.ndarray, output: np.ndarray, example: dict | None = None) -> np.ndarray:
-        """Returns an image, with the output drawn if the task `draws`, uint8 `(rows, columns, 3)`.
+        """Returns an image, with the output drawn where a task defines it, uint8 `(rows, columns, 3)`.
 
         Args:
             image: float32 `(height, width, channels)`, 0..255.

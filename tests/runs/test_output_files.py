@@ -19,13 +19,13 @@ def test_rows_of_answers(tmp_path):
     assert rows == [{"image_id": str(path), "name": name, "value": value} for name, value in answer]
     least = task(thresholds_by_name=lambda: {"cat": 0.3, "dog": 0.6})
     assert [row["threshold"] for row in written.labels(least, None, path, answer, None)] == [0.3, 0.6]
-    found = written.objects(task(objects=lambda output, size: [BOX]), None, path, answer, (8, 8))
+    found = written.objects(task(result=lambda output, size: [BOX]), None, path, answer, (8, 8))
     assert found == [{"image_id": "a.png", **BOX}]
 
 
 def test_boxes_are_shares_of_the_image_and_end_at_its_edge(tmp_path):
     beyond = {**BOX, "bbox": [6.0, -2.0, 4.0, 4.0]}
-    written.boxes_file(task(objects=lambda output, size: [BOX, beyond]), None, (4, 8), tmp_path / "a.txt")
+    written.boxes_file(task(result=lambda output, size: [BOX, beyond]), None, (4, 8), tmp_path / "a.txt")
     assert (tmp_path / "a.txt").read_text().splitlines() == [
         "1 0.500000 0.500000 0.500000 0.500000 0.500000",
         "1 0.875000 0.250000 0.250000 0.500000 0.500000",
@@ -34,19 +34,19 @@ def test_boxes_are_shares_of_the_image_and_end_at_its_edge(tmp_path):
 
 def test_a_mask_is_written_as_it_is(tmp_path):
     mask = np.arange(6, dtype="uint8").reshape(2, 3)
-    written.mask_file(task(mask=lambda output, size: mask), None, (2, 3), tmp_path / "a.png")
+    written.mask_file(task(result=lambda output, size: mask), None, (2, 3), tmp_path / "a.png")
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "a.png")), mask)
 
 
 def test_depth_says_what_its_values_mean(tmp_path):
     values = np.float32([[0.5, 2.0], [60.0, 64.9]])
     for largest, steps in ((65, 1000), (100, 256)):
-        meters = task(depth=lambda output, size: values, largest=largest)
+        meters = task(result=lambda output, size: values, largest=largest)
         written.depth_file(meters, None, (2, 2), tmp_path / "a.png")
         with Image.open(tmp_path / "a.png") as image:
             assert image.text["depth"] == f"meters = value / {steps}"
             np.testing.assert_allclose(np.asarray(image) / steps, values, atol=0.5 / steps + 1e-6)
-    inverse = task(depth=lambda output, size: values, largest=None)
+    inverse = task(result=lambda output, size: values, largest=None)
     written.depth_file(inverse, None, (2, 2), tmp_path / "b.png")
     with Image.open(tmp_path / "b.png") as image:
         low, scale = (float(word) for word in image.text["depth"].split("= ")[1].split(" + value * "))
@@ -59,7 +59,7 @@ def test_depth_says_what_its_values_mean(tmp_path):
 def test_no_depth_is_too_far_for_sixteen_bits(largest, steps, tmp_path):
     """Reports depthmap-script 10, values beyond the range, and sd-zoe-depth 2, almost all black."""
     values = np.float32([[0.0, largest / 3], [largest / 2, largest]])
-    written.depth_file(task(depth=lambda output, size: values, largest=largest), None, (2, 2), tmp_path / "a.png")
+    written.depth_file(task(result=lambda output, size: values, largest=largest), None, (2, 2), tmp_path / "a.png")
     with Image.open(tmp_path / "a.png") as image:
         assert float(image.text["depth"].removeprefix("meters = value / ")) == pytest.approx(steps)
         np.testing.assert_allclose(np.asarray(image) / steps, values, atol=0.51 / steps)
@@ -69,7 +69,7 @@ def test_near_is_bright_for_meters_and_for_inverse_depth(tmp_path):
     """Report Depth-Anything-V2 248: the same scene of both kinds of models, in the same colors."""
     meters = np.float32([[1.0, 2.0], [4.0, 10.0]])
     for name, values, largest in (("a", meters, 10.0), ("b", 1 / meters, None)):
-        one = task(depth=lambda output, size, values=values: values, largest=largest)
+        one = task(result=lambda output, size, values=values: values, largest=largest)
         written.colors_file(one, None, (2, 2), tmp_path / f"{name}.png")
     found = [np.asarray(Image.open(tmp_path / f"{name}.png")).astype(int) for name in "ab"]
     np.testing.assert_allclose(*found, atol=1)

@@ -83,8 +83,13 @@ def test_it_is_trained_predicted_to_a_file_exported_and_compared(recipe, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "method, said", [("picture", "draws = True"), ("mask", "what it `gives`"), ("objects", "what it `gives`")]
+    "method, said",
+    [
+        ("result", "A task with `result` must say what it `gives`. Received: 'Unsaid' without"),
+        ("mask", "`mask` of a task is `result\\(output, size\\)`. Received: 'Unsaid' with it"),
+        ("objects", "`objects` of a task is `result\\(output, size\\)`. Received: 'Unsaid' with it"),
+    ],
 )
 def test_what_a_task_defines_and_does_not_say_is_refused(method, said):
-    with pytest.raises(ValueError, match=f"A task with `{method}` must say {said}. Received: 'Unsaid' without"):
+    with pytest.raises(ValueError, match=said):
         type("Unsaid", (Task,), {method: lambda self, *given: None})

@@ -34,7 +34,6 @@ class ClassifyClips(OfClips, Classify):
             keep their shape.
     """
 
-    draws = True
     measured = (*Classify.measured, "views", "crops")
 
     views: int = number(1, low=1)

@@ -38,7 +38,6 @@ class Depth(Task):
     targets = ("depths",)
     best = ("val_abs_rel", "min")
     gives = "depth"
-    draws = True
     parts = ("image", "predicted", "true")
 
     largest: float | None = number(None, low=1e-3)
@@ -122,7 +121,7 @@ class Depth(Task):
             return f"relative inverse depth {_digits(low)} to {_digits(high)}: no unit, large is near"
         return f"depth {_digits(low)} to {_digits(high)} m"
 
-    def depth(self, output, size):
+    def result(self, output, size=None):
         """Returns the output for one image at another size, `(rows, columns)`: float32, at least 0."""
         return np.maximum(resized_map(np.asarray(output, "float32")[..., 0], size), 0)
 

@@ -54,7 +54,6 @@ class Detect(WithHead, Task):
     targets = ("bounding_boxes",)
     best = ("val_map50", "max")
     gives = "boxes"
-    draws = True
     parts = ("predicted", "true")
     measured = ("score",)
     heads = HEADS
@@ -207,7 +206,7 @@ class Detect(WithHead, Task):
 
         return dict(zip(distinct(self.classes), map(tuple, colors(len(self.classes)).tolist())))
 
-    def objects(self, output, size):
+    def result(self, output, size=None):
         """Returns the objects of an image, the most likely first.
 
         Args:

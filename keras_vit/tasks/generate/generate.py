@@ -55,7 +55,6 @@ class Generate(Task):
     inputs = INPUTS
     targets = ("labels",)
     gives = "velocity"
-    draws = True
     arguments = (*(name for name in ARGUMENTS if name not in FIXED), "weights")
     measured = ("steps", "guidance", "judge", "every", "samples")
 

@@ -24,7 +24,6 @@ class PretrainClips(OfClips, Pretrain):
         mask_ratio: Share of the places that are masked.
     """
 
-    draws = True
     tubes = True
 
     mask_ratio: float = number(SHARE_OF_TUBES, low=0.01, below=1)

@@ -32,7 +32,6 @@ class Pretrain(Task):
     """
 
     extras = ("labels",)
-    draws = True
     tubes = False  # whether places are masked in all of a clip
 
     mask_ratio: float = number(0.75, low=0.01, below=1)  # share of the patches that are masked

@@ -42,7 +42,6 @@ class Restore(Task):
     whole = True
     best = ("val_psnr", "max")
     gives = "image"
-    draws = True
     parts = ("enlarged", "restored", "original")
 
     scale: int = number(1, low=1, most=8)
@@ -154,7 +153,7 @@ class Restore(Task):
         given = "as it is" if self.scale == 1 else "enlarged by cubic convolution"
         return f"from left to right: {given}, restored"
 
-    def image(self, output):
+    def result(self, output, size=None):
         return np.clip(np.rint(output), 0, 255).astype("uint8")
 
     def caption(self, output, example):

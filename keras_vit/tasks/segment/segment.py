@@ -43,7 +43,6 @@ class Segment(WithHead, Task):
     targets = ("segmentation_masks",)
     best = ("val_mean_iou", "max")
     gives = "masks"
-    draws = True
     parts = ("predicted", "true")
     heads = HEADS
 
@@ -164,7 +163,7 @@ class Segment(WithHead, Task):
         every = zip(self.classes, distinct(self.classes), colors(len(self.classes)).tolist())
         return {text: tuple(color) for name, text, color in every if name.lower() != UNPAINTED}
 
-    def mask(self, output, size):
+    def result(self, output, size=None):
         return (pixels.predict(output, size) + self.first).astype("uint8")
 
     def picture(self, image, output, example=None):

@@ -153,12 +153,12 @@ def test_answers_count_and_objects_are_in_pixels_of_the_file():
     )
     assert TASK.answer(found) == pytest.approx({"2 dog": 0.9, "1 cat": 0.8})
     assert TASK.answer(output()) == {"nothing": 1.0} and TASK.answer(output((1, 0.25, 0, 0, 1, 1))) == {"nothing": 0.75}
-    assert TASK.objects(found, (100, 200)) == [
+    assert TASK.result(found, (100, 200)) == [
         {"category": "dog", "bbox": [40.0, 10.0, 80.0, 40.0], "score": 0.9},
         {"category": "cat", "bbox": [0.0, 0.0, 200.0, 100.0], "score": 0.8},
         {"category": "dog", "bbox": [100.0, 50.0, 50.0, 20.0], "score": 0.4},
     ]
-    assert len(dataclasses.replace(TASK, score=0.0).objects(found, (10, 10))) == 4
+    assert len(dataclasses.replace(TASK, score=0.0).result(found, (10, 10))) == 4
     picture = TASK.picture(IMAGES[0], found)
     both = TASK.picture(IMAGES[0], found, {"bounding_boxes": BOXES[0]})
     assert picture.shape == (256, 384, 3)

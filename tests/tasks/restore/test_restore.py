@@ -102,7 +102,7 @@ def test_answers_and_pictures():
     pytest.importorskip("skimage")
     output = TASK._enlarged(IMAGES[0])
     assert TASK.answer(output) == {"width": 24, "height": 16}
-    assert TASK.image(output - 500).max() == 0 and TASK.image(output).dtype == np.uint8
+    assert TASK.result(output - 500).max() == 0 and TASK.result(output).dtype == np.uint8
     assert TASK.picture(IMAGES[0], output).shape == (16, 49, 3)
     assert TASK.picture(IMAGES[0], output, {"originals": ORIGINALS[0]}).shape == (16, 74, 3)
     said = TASK.caption(ORIGINALS[0], {"images": IMAGES[0], "originals": ORIGINALS[0]})
