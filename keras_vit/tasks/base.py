@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit.models.kinds import KINDS
+from keras_vit.tasks import refusals
 from keras_vit.tasks.shown import Shown
 from keras_vit.tasks.tally import Tally
 from keras_vit.utils import checks
@@ -43,6 +44,7 @@ class Task(Shown, Checked):
     clips: ClassVar[Any] = None  # how frames are sampled, a `data.clips.Sampling`, where inputs are clips
     columns: ClassVar[dict[str, Any]] = {}  # of a table, for its targets, where `Data.columns` does not say them
     compares: ClassVar[bool] = False  # whether the loss of an image depends on the others of its batch
+    refuses: ClassVar[dict[str, str]] = {}  # settings by dotted names that must be off, and why; see `tasks.refusals`
     measured: ClassVar[tuple[str, ...]] = ()  # settings of `tally` alone, which may change when a run is resumed
 
     classes: tuple[str, ...] = names()
@@ -61,8 +63,13 @@ class Task(Shown, Checked):
             raise ValueError(f"`{old[0]}` of a task is `result(output, size)`. Received: {cls.__name__!r} with it")
         TASKS[cls.__name__] = cls
 
-    def check(self, recipe) -> None:
-        """Raises ValueError if settings of the recipe contradict the task."""
+    def check(self, recipe=None) -> None:
+        """Raises ValueError if settings of the recipe contradict the task, or those of the task each other.
+
+        Args:
+            recipe: A `Recipe`; `None` once the task has its classes, and its own settings are looked at again.
+        """
+        refusals.check(self, recipe)
 
     def on(self, source, arguments: dict | None = None) -> "Task":
         """Returns the task with the class names of some data: called once for each split, before anything else is done.

@@ -7,26 +7,7 @@ import keras
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
-GEOMETRIC = ("mixup", "cutmix", "randaugment")  # augmentations that change an image and not its target
 SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fuses
-
-
-def check_recipe(recipe, targets):
-    """Raises ValueError if a recipe's options do not keep targets, such as `"masks"`, where their images are."""
-    check_geometric(recipe, targets)
-    if recipe.data.resize is not None:
-        raise ValueError(
-            f"{targets.capitalize()} are scored whole: data.resize, which crops the center, must be None. "
-            f"Received: data.resize={recipe.data.resize!r}"
-        )
-
-
-def check_geometric(recipe, targets):
-    """Raises ValueError if a recipe's augmentation changes images and not their targets."""
-    options = {name: getattr(recipe.augment, name) for name in GEOMETRIC}
-    wrong = [f"augment.{name}={value!r}" for name, value in options.items() if value]
-    if wrong:
-        raise ValueError(f"MixUp, CutMix and RandAugment do not change {targets}. Received: {', '.join(wrong)}")
 
 
 def encoder(arguments, outputs, what):

@@ -32,6 +32,10 @@ class OfClips:
     """
 
     arguments: ClassVar[tuple[str, ...]] = video.ARGUMENTS
+    refuses: ClassVar[dict[str, str]] = {
+        name: f"{name} is for images, not for clips."
+        for name in ("augment.randaugment", "augment.layers", "optim.image_sizes")
+    }
 
     frames: int = number(16, low=1)
     stride: int = number(1, low=1)
@@ -50,10 +54,6 @@ class OfClips:
         if "frames" in recipe.model:
             raise ValueError(f"The frames are task.frames. Received: model.frames={recipe.model['frames']!r}")
         checks.options("model", recipe.model, (*MODEL, "weights", "head"))
-        for part, name in (("augment", "randaugment"), ("augment", "layers"), ("optim", "image_sizes")):
-            value = getattr(getattr(recipe, part), name)
-            if value:
-                raise ValueError(f"{part}.{name} is for images, not for clips. Received: {part}.{name}={value!r}")
 
     def data_shape(self, shape):
         *_, height, width, channels = shape

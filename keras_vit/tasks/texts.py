@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import keras
 import numpy as np
 
+from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
-from keras_vit.tasks.unmixed import check_unmixed
 from keras_vit.text import learn_words, tokenizer
 from keras_vit.text.families import UNKNOWN
 from keras_vit.utils.checked import number
@@ -39,6 +39,7 @@ class Texts(Task):
     asks: ClassVar[str] = "Text"  # what its text is called
     inputs = ("images", "texts")
     targets = ("texts",)
+    refuses = refusals.each(refusals.MIXES, "Texts are not blended with their images.")
 
     words: tuple[str, ...] = ()
     tokens: str = ""
@@ -48,7 +49,8 @@ class Texts(Task):
     draw: Literal["one", "some"] = "one"
     example: str = ""
 
-    def check(self, recipe):
+    def check(self, recipe=None):
+        super().check(recipe)
         if self.words and self.tokens:
             raise ValueError(
                 "`words` and `tokens` exclude each other: a text has one tokenizer. "
@@ -58,7 +60,6 @@ class Texts(Task):
             raise ValueError(f"A published tokenizer is not one of letters. Received: letters=True, {self.tokens!r}")
         if self.letters and self.words and " " not in self.words:
             raise ValueError(f"A table of letters must have the blank. Received: letters=True, {self.words!r:.100}")
-        check_unmixed(recipe, "Texts are not blended with their images.")
 
     def on(self, source, arguments=None):
         texts = source.targets["texts"]

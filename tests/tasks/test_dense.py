@@ -2,7 +2,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import config
 from keras_vit.tasks import dense
 from tests.marks import slow_on_jax
 
@@ -37,9 +36,3 @@ def test_dpt_begins_where_it_is_told():
     found = np.asarray(keras.Model(encoder.input, output)(np.zeros((1, 32, 48, 3))))
     np.testing.assert_allclose(found[0, 0, 0], [1, 2, 3])
     assert np.ptp(found, axis=(0, 1, 2)).max() == 0
-
-
-def test_recipes_that_change_images_alone_are_refused():
-    recipe = config.Recipe("x", SMALL, augment=config.Augment(randaugment=2))
-    with pytest.raises(ValueError, match="do not change boxes. Received: augment.randaugment=2"):
-        dense.check_recipe(recipe, "boxes")

@@ -81,6 +81,7 @@ def test_options_that_do_not_fit():
     recipe = Recipe(name="a", task=TASK, model={"variant": "mu/4", "image_size": 8}, augment=Augment(mixup=0.2))
     with pytest.raises(ValueError, match="Texts are not blended with their images. Received: augment.mixup=0.2"):
         TASK.check(recipe)
+    recipe = dataclasses.replace(recipe, augment=Augment())
     with pytest.raises(ValueError, match="`words` and `tokens` exclude each other"):
         Contrast(words=("<pad>", "a"), tokens="folder").check(recipe)
     with pytest.raises(ValueError, match="not one of letters. Received: letters=True, 'folder'"):

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 from keras_vit.models import vilt as models
+from keras_vit.tasks import refusals
 from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.texts import Texts
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.warned import warn
-
-HEADLESS = ("distill", "teacher")  # options of `Classify` for models of images alone
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,6 +25,10 @@ class Answer(Texts, Classify):
 
     asks = "Question"
     targets = ("texts", "labels")
+    refuses = {
+        "augment.flip": "A flip may change the answer, as of left and right.",
+        **refusals.each(("task.distill", "task.teacher"), "Answer has no teacher."),
+    }
     columns = {"texts": ("question",), "labels": ("answer",)}
 
     hidden: int = number(0)
@@ -36,13 +39,7 @@ class Answer(Texts, Classify):
             raise ValueError("A question has one answer. Received: Answer with multilabel=True")
 
     def check(self, recipe):
-        Texts.check(self, recipe)
-        Classify.check(self, recipe)
-        for name in HEADLESS:
-            if getattr(self, name):
-                raise ValueError(f"Answer has no teacher. Received: task.{name}={getattr(self, name)!r}")
-        if recipe.augment.flip:
-            raise ValueError("A flip may change the answer, as of left and right. Received: augment.flip=True")
+        super().check(recipe)
         checks.options("model", recipe.model, (*models.ARGUMENTS, "weights", "head"))
 
     def on(self, source, arguments=None):

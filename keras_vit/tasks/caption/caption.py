@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_vit.models.captioner import captioner, is_captioner
 from keras_vit.models.text_decoder import text_decoder
+from keras_vit.tasks import refusals
 from keras_vit.tasks.caption.word_loss import WordLoss
 from keras_vit.tasks.caption.word_tally import WordTally
 from keras_vit.tasks.caption.written import written
@@ -16,6 +17,7 @@ from keras_vit.utils.checked import number
 
 TEXT = {"width": 192, "depth": 3, "num_heads": 4}  # of a decoder that is trained from the beginning
 OWN = ("vocabulary", "length", "context_width", "metadata", "name", "pad")  # arguments of the decoder that follow
+ALL_TOKENS = "The decoder attends to all tokens of the image: leave out model.num_classes and model.pooling."
 MEASURED = 1000  # validation images of which texts are written after an epoch, at most
 
 
@@ -39,6 +41,11 @@ class Caption(Texts):
     best = ("val_exact_match", "max")
     gives = "words"
     measured = ("beams",)
+    refuses = {
+        "task.classes": "Caption has no classes.",
+        "augment.flip": "A flip may change the text, as of left and right.",
+        **refusals.each(("model.num_classes", "model.pooling"), ALL_TOKENS),
+    }
 
     text: dict[str, Any] = field(default_factory=dict)
     beams: int = number(1, low=1)
@@ -47,20 +54,9 @@ class Caption(Texts):
 
     def check(self, recipe):
         super().check(recipe)
-        if self.classes:
-            raise ValueError(f"Caption has no classes. Received: classes={self.classes!r}")
         for name in OWN:
             if name in self.text:
                 raise ValueError(f"The task sets the decoder's {name}. Received: task.text={self.text!r}")
-        fixed = {"num_classes": (0, None), "pooling": ("none",)}
-        for name, allowed in fixed.items():
-            if recipe.model.get(name, allowed[0]) not in allowed:
-                raise ValueError(
-                    "The decoder attends to all tokens of the image: leave out model.num_classes and model.pooling. "
-                    f"Received: model.{name}={recipe.model[name]!r}"
-                )
-        if recipe.augment.flip:
-            raise ValueError("A flip may change the text, as of left and right. Received: augment.flip=True")
 
     def settled(self, source):
         return {"num_classes": 0, "pooling": "none"}

@@ -71,7 +71,8 @@ class Classify(Task):
     def columns(self):
         return self.labels.columns
 
-    def check(self, recipe):
+    def check(self, recipe=None):
+        super().check(recipe)
         classes = recipe.model.get("num_classes", 2)
         if classes in (None, 0, 1):
             raise ValueError(f"A classifier must have two classes or more. Received: model.num_classes={classes}")

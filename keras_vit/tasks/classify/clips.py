@@ -6,13 +6,12 @@ from typing import Literal
 
 from keras_vit.models.outputs import unbounded
 from keras_vit.preparing.clip_preparation import frames_rule
+from keras_vit.tasks import refusals
 from keras_vit.tasks.classify.classify import Classify
 from keras_vit.tasks.of_clips import OfClips
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.sampling import check_crops
-
-OF_IMAGES = ("distill", "teacher")  # options of `Classify` for models of images
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +34,7 @@ class ClassifyClips(OfClips, Classify):
     """
 
     measured = (*Classify.measured, "views", "crops")
+    refuses = refusals.each(("task.distill", "task.teacher"), "ClassifyClips has no teacher.")
 
     views: int = number(1, low=1)
     crops: Literal[1, 3] = 1
@@ -59,9 +59,6 @@ class ClassifyClips(OfClips, Classify):
         super().check(recipe)
         size = recipe.model.get("image_size")
         check_crops(self.crops, recipe.data.resize, size and tuple(checks.pair("model.image_size", size)))
-        for name in OF_IMAGES:
-            if getattr(self, name):
-                raise ValueError(f"ClassifyClips has no teacher. Received: task.{name}={getattr(self, name)!r}")
 
     def averaged(self, outputs):
         """Returns the logits of the mean probabilities of several views, `(batch, views, classes)`: as in VideoMAE."""

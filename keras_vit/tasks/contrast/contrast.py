@@ -9,6 +9,7 @@ import numpy as np
 from keras_vit.models.backbone import TOWERS
 from keras_vit.models.text import text_tower
 from keras_vit.models.two_towers import two_towers
+from keras_vit.tasks import refusals
 from keras_vit.tasks.contrast.pair_loss import PairLoss
 from keras_vit.tasks.contrast.recall_tally import RecallTally
 from keras_vit.tasks.measured import Measured
@@ -19,7 +20,7 @@ from keras_vit.utils.checked import number
 TEXT = {"width": 256, "depth": 4, "num_heads": 4}  # of a text tower that is trained from the beginning
 FIRST = {"softmax": {}, "sigmoid": {"scale": float(np.log(10.0)), "bias": -10.0}}  # of `Similarity`: CLIP's, SigLIP's
 OWN = ("vocabulary", "length", "end", "projection", "metadata", "name")  # arguments of the text tower that follow
-UNFIT = {"accumulate": 1, "lora": None, "layer_decay": None}  # options of `Optim` that must have these values
+UNFIT = ("optim.accumulate", "optim.lora", "optim.layer_decay")
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +42,10 @@ class Contrast(Texts):
 
     best = ("val_text_to_image_recall_at_1", "max")
     gives = "pairs"
+    refuses = {
+        "task.classes": "Contrast has no classes.",
+        **refusals.each(UNFIT, "Contrast compares whole batches, by both towers: leave it out."),
+    }
     compares = True
 
     loss: Literal["softmax", "sigmoid"] = "softmax"
@@ -50,8 +55,6 @@ class Contrast(Texts):
 
     def check(self, recipe):
         super().check(recipe)
-        if self.classes:
-            raise ValueError(f"Contrast has no classes. Received: classes={self.classes!r}")
         for name in OWN:
             if name in self.text:
                 raise ValueError(f"The task sets the text tower's {name}. Received: task.text={self.text!r}")
@@ -60,12 +63,6 @@ class Contrast(Texts):
                 f"Towers of task.start have their own sizes: `model` may have image_size. "
                 f"Received: {checks.shown(recipe.model)}"
             )
-        for name, only in UNFIT.items():
-            if getattr(recipe.optim, name) != only:
-                raise ValueError(
-                    f"Contrast compares whole batches, by both towers: optim.{name} must be {only}. "
-                    f"Received: {getattr(recipe.optim, name)!r}"
-                )
         if recipe.data.batch_size < 2:
             raise ValueError(
                 "Contrast compares the images of a batch: data.batch_size must be 2 or more, and better 100. "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_vit.models.map_heads import head_of, with_head
-from keras_vit.tasks import dense
+from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.depth.depth_loss import DepthLoss, MetersLoss, RelativeError
 from keras_vit.tasks.depth.depth_tally import DepthTally
@@ -39,6 +39,7 @@ class Depth(Task):
     best = ("val_abs_rel", "min")
     gives = "depth"
     parts = ("image", "predicted", "true")
+    refuses = {"task.classes": "Depth has no classes.", **refusals.of_whole("maps of depth")}
 
     largest: float | None = number(None, low=1e-3)
     unit: float = number(1.0, low=1e-6)
@@ -47,12 +48,9 @@ class Depth(Task):
     gradients: float = number(0.5)
 
     def check(self, recipe=None):
-        if self.classes:
-            raise ValueError(f"Depth has no classes. Received: classes={self.classes!r}")
+        super().check(recipe)
         if self.largest is not None and self.disparity:
             raise ValueError("Depth.largest is of data in meters, and Depth.disparity of inverse depth. Received: both")
-        if recipe is not None:
-            dense.check_recipe(recipe, "maps of depth")
 
     def of_model(self, model):
         stated = head_of(model) or {}

@@ -11,7 +11,7 @@ import numpy as np
 
 from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import distinct
-from keras_vit.tasks import dense
+from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.detect.box_tally import BoxTally, sides
@@ -56,6 +56,7 @@ class Detect(WithHead, Task):
     gives = "boxes"
     parts = ("predicted", "true")
     measured = ("score",)
+    refuses = refusals.of_whole("boxes")
     heads = HEADS
 
     head: str | dict[str, Any] = "points"
@@ -93,18 +94,17 @@ class Detect(WithHead, Task):
         return task, model
 
     def check(self, recipe=None):
+        super().check(recipe)
         if not self.classes and recipe is None:
             raise ValueError("Detect.classes must name the classes of the objects. Received: classes=()")
         if len(set(self.classes)) < len(self.classes):
             raise ValueError(f"Detect.classes must have different names. Received: classes={self.classes!r}")
-        if recipe is not None:
-            dense.check_recipe(recipe, "boxes")
-            if self.head_kind == "tokens" and (recipe.optim.freeze is not None or recipe.optim.lora):
-                warnings.warn(
-                    "optim.freeze and optim.lora freeze the tokens of the boxes too: they are new unless model.weights "
-                    "are those of a YOLOS.",
-                    stacklevel=2,
-                )
+        if recipe and self.head_kind == "tokens" and (recipe.optim.freeze is not None or recipe.optim.lora):
+            warnings.warn(
+                "optim.freeze and optim.lora freeze the tokens of the boxes too: they are new unless model.weights "
+                "are those of a YOLOS.",
+                stacklevel=2,
+            )
 
     def on(self, source, arguments=None):
         task = ordered_by(self, source)

@@ -13,7 +13,7 @@ from keras_vit.models import kinds
 from keras_vit.models.dit import ARGUMENTS, INPUTS, classes_of, dit, is_dit
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.outputs import distinct
-from keras_vit.tasks import dense
+from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.class_names import named_by, numbered
 from keras_vit.tasks.generate.sample_tally import SampleTally, judge_of
@@ -57,6 +57,10 @@ class Generate(Task):
     gives = "velocity"
     arguments = (*(name for name in ARGUMENTS if name not in FIXED), "weights")
     measured = ("steps", "guidance", "judge", "every", "samples")
+    refuses = {
+        **refusals.of_places("images to draw"),
+        "augment.erase": "What erasing makes would be drawn too.",
+    }
 
     label_drop: float = number(0.1, below=1)
     times: Literal["normal", "uniform"] = "normal"
@@ -66,13 +70,11 @@ class Generate(Task):
     every: int = number(10, low=1)
     samples: int = number(500, low=2)
 
-    def check(self, recipe):
+    def check(self, recipe=None):
+        super().check(recipe)
         checks.options("model", recipe.model, self.arguments)
         if "image_size" not in recipe.model:
             raise ValueError(f"Generate needs model.image_size. Received: model={checks.shown(recipe.model)}")
-        dense.check_geometric(recipe, "images to draw")
-        if recipe.augment.erase:
-            raise ValueError(f"What erasing makes would be drawn too. Received: augment.erase={recipe.augment.erase}")
         if recipe.optim.image_sizes:
             raise ValueError(f"Generate has one size. Received: optim.image_sizes={recipe.optim.image_sizes}")
         if not self.label_drop and self.guidance != 1:

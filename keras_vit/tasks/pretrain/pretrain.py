@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_vit.models import variants
 from keras_vit.models.options import merged
+from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
@@ -19,8 +20,8 @@ from keras_vit.utils.checked import number
 KEPT = 5000  # embeddings of which the accuracy of neighbors is computed
 EVERY, MEASURED = 5, 2000  # epochs between two measurements while training, and images of each
 SMALLEST = 2  # pixels of the side of a patch
-BLENDED = ("mixup", "cutmix", "erase")  # what would be reconstructed, but is in no image
-FINE = ("freeze", "lora", "layer_decay")  # options of fine-tuning
+BLENDED = (*refusals.MIXES, "augment.erase")  # what would be reconstructed, but is in no image
+FINE = ("optim.freeze", "optim.lora", "optim.layer_decay")  # options of fine-tuning
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,6 +33,12 @@ class Pretrain(Task):
     """
 
     extras = ("labels",)
+    refuses = {
+        "task.classes": "Pre-training has no classes.",
+        "model.num_classes": "Pre-training has no classes: leave out model.num_classes.",
+        **{name: f"{name} changes the target: pre-training takes none." for name in BLENDED},
+        **{name: f"{name} is for fine-tuning: pre-training takes none." for name in FINE},
+    }
     tubes = False  # whether places are masked in all of a clip
 
     mask_ratio: float = number(0.75, low=0.01, below=1)  # share of the patches that are masked
@@ -40,17 +47,11 @@ class Pretrain(Task):
     decoder_heads: int = number(16, low=1)
     normalize: bool = True  # predict pixels normalized in each patch
 
-    def check(self, recipe):
+    def check(self, recipe=None):
         from keras_vit.checkpoints.pretrained import DEFAULTS
 
+        super().check(recipe)
         arguments = merged(DEFAULTS, recipe.model)
-        if "num_classes" in recipe.model and recipe.model["num_classes"] not in (0, None):
-            raise ValueError(
-                "Pre-training has no classes: leave out model.num_classes. "
-                f"Received: model.num_classes={recipe.model['num_classes']!r}"
-            )
-        if self.classes:
-            raise ValueError(f"Pre-training has no classes. Received: task.classes={self.classes!r}")
         if recipe.model.get("weights") and "variant" not in recipe.model:
             arguments["variant"] = None  # that of the weights
         _, number, hybrid = variants.parse(arguments["variant"])
@@ -68,11 +69,6 @@ class Pretrain(Task):
                 "task.decoder_width must be a multiple of 4 and of task.decoder_heads. "
                 f"Received: {self.decoder_width} and {self.decoder_heads}"
             )
-        for part, names, why in (("augment", BLENDED, "changes the target"), ("optim", FINE, "is for fine-tuning")):
-            for name in names:
-                value = getattr(getattr(recipe, part), name)
-                if value not in (None, False, 0) or (name == "freeze" and value is not None):
-                    raise ValueError(f"{part}.{name} {why}: pre-training takes none. Received: {value!r}")
 
     def model(self, **arguments):
         return self.vit(**{**arguments, "num_classes": 0})

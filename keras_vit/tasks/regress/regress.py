@@ -9,11 +9,11 @@ import numpy as np
 
 from keras_vit.layers.functional import Model
 from keras_vit.models.metadata import stated_labels
+from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.regress.number_loss import NumberLoss
 from keras_vit.tasks.regress.number_tally import NumberTally
-from keras_vit.tasks.unmixed import check_unmixed
 from keras_vit.utils.metrics import measured
 
 UNITS = "numbers"  # the layer that multiplies by the deviation and adds the mean
@@ -38,6 +38,10 @@ class Regress(Task):
     targets = ("numbers",)
     best = ("val_mae", "min")
     gives = "numbers"
+    refuses = {
+        "task.classes": "Regress has no classes.",
+        **refusals.each(refusals.MIXES, "Numbers are not blended with the images."),
+    }
 
     names: tuple[str, ...] = ("number",)
     loss: Literal["l2", "l1", "huber"] = "l2"
@@ -49,6 +53,7 @@ class Regress(Task):
         return {"numbers": self.names}
 
     def check(self, recipe=None):
+        super().check(recipe)
         if not self.names or len(set(self.names)) < len(self.names):
             raise ValueError(f"Regress.names must be one name or more, all different. Received: names={self.names!r}")
         for option in ("mean", "deviation"):
@@ -57,8 +62,6 @@ class Regress(Task):
                 raise ValueError(f"Regress.{option} must be a number for each of {self.names}. Received: {value!r}")
         if any(d <= 0 for d in self.deviation):
             raise ValueError(f"Regress.deviation must be above 0. Received: {self.deviation!r}")
-        if self.classes:
-            raise ValueError(f"Regress has no classes. Received: classes={self.classes!r}")
         if recipe is None:
             return
         if recipe.model.get("num_classes") not in (None, len(self.names)):
@@ -66,7 +69,6 @@ class Regress(Task):
                 f"The model's outputs are the numbers of the task, {len(self.names)}. "
                 f"Received: model.num_classes={recipe.model['num_classes']}"
             )
-        check_unmixed(recipe, "Numbers are not blended with the images.")
 
     def on(self, source, arguments=None):
         self.check()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 
-from keras_vit.tasks import dense
+from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.restore.image_tally import ImageTally
 from keras_vit.tasks.restore.luma import PSNR, PixelDistance
@@ -43,6 +43,7 @@ class Restore(Task):
     best = ("val_psnr", "max")
     gives = "image"
     parts = ("enlarged", "restored", "original")
+    refuses = {"task.classes": "Restore has no classes.", **refusals.of_places("originals")}
 
     scale: int = number(1, low=1, most=8)
     gray: bool = False
@@ -55,15 +56,13 @@ class Restore(Task):
     def check(self, recipe=None):
         from keras_vit.models.vit import DEFAULTS
 
-        if self.classes:
-            raise ValueError(f"Restore has no classes. Received: classes={self.classes!r}")
+        super().check(recipe)
         if self.scale == 1 and not (self.gray or self.noise or self.jpeg or self.mask):
             raise ValueError("Restore needs what to undo: scale, gray, noise, jpeg or mask. Received: none of them")
         if self.gray and self.luma:
             raise ValueError("Restore.gray learns colors, Restore.luma brightness alone. Received: both")
         if recipe is None:
             return
-        dense.check_geometric(recipe, "originals")
         if (recipe.augment.crop, recipe.data.resize) != ("window",) * 2:
             raise ValueError(
                 "Restore cuts images out and never resizes them: augment.crop and data.resize must be 'window'. "

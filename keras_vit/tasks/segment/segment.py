@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit.models.outputs import distinct
-from keras_vit.tasks import dense
+from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.classify.balance import class_weights
@@ -44,6 +44,7 @@ class Segment(WithHead, Task):
     best = ("val_mean_iou", "max")
     gives = "masks"
     parts = ("predicted", "true")
+    refuses = refusals.of_whole("masks")
     heads = HEADS
 
     head: str | dict[str, Any] = "linear"
@@ -53,6 +54,7 @@ class Segment(WithHead, Task):
     dice: float = number(0.0, most=1)
 
     def check(self, recipe=None):
+        super().check(recipe)
         count = len(self.classes)
         unnamed = not count and recipe is not None  # the data may name them
         if not 2 <= count <= MOST and not unnamed:
@@ -65,9 +67,6 @@ class Segment(WithHead, Task):
             raise ValueError(f"Segment.void must not be the value of a class. Received: void={self.void}")
         if self.head_kind == "mask" and count < 3 and not unnamed:
             raise ValueError("Segment.head='mask' needs 3 classes or more: its norm compares them. Received: 2 classes")
-        if recipe is None:
-            return
-        dense.check_recipe(recipe, "masks")
 
     def on(self, source, arguments=None):
         task = ordered_by(self, source)

@@ -81,7 +81,7 @@ def test_texts_with_a_start_are_written_after_it(pictures):
     ("task", "changes", "message"),
     [
         (dict(text={"length": 3}), {}, "The task sets the decoder's length. Received: task.text={'length': 3}"),
-        (dict(classes=("a",)), {}, "Caption has no classes. Received: classes="),
+        (dict(classes=("a",)), {}, "Caption has no classes. Received: task.classes="),
         (
             {},
             {"model": {**MODEL, "pooling": "gap"}},

@@ -82,7 +82,7 @@ def test_settings_that_contradict():
         (recipe(augment={"erase": 0.2}), "augment.erase changes the target"),
         (recipe(optim={"optim.layer_decay": 0.7}), "optim.layer_decay is for fine-tuning"),
         (recipe(optim={"optim.freeze": "all"}), "optim.freeze is for fine-tuning"),
-        (recipe(optim={"optim.freeze": 0}), "optim.freeze is for fine-tuning.* Received: 0"),
+        (recipe(optim={"optim.freeze": 0}), "optim.freeze is for fine-tuning.* Received: optim.freeze=0"),
     ]
     assert not unexpected([(lambda made=made: made.task.check(made), pattern) for made, pattern in calls])
     with pytest.raises(ValueError, match="Pretrain.mask_ratio must be at least 0.01 and below 1. Received: 1.0"):

@@ -64,7 +64,7 @@ def test_data_must_have_the_numbers():
         (dict(names=("a", "a")), {}, "all different"),
         (dict(mean=(1.0, 2.0)), {}, r"Regress.mean must be a number for each of \('number',\). Received: \(1.0, 2.0\)"),
         (dict(deviation=(0.0,)), {}, r"Regress.deviation must be above 0. Received: \(0.0,\)"),
-        (dict(classes=("a",)), {}, r"has no classes. Received: classes=\('a',\)"),
+        (dict(classes=("a",)), {}, r"has no classes. Received: task.classes=\('a',\)"),
         ({}, dict(augment=Augment(mixup=0.2)), "Received: augment.mixup=0.2"),
     ],
 )

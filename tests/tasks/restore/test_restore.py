@@ -125,7 +125,7 @@ def recipe(task=TASK, model=None, **parts):
     "made, message",
     [
         (recipe(Restore()), "needs what to undo: scale, gray, noise, jpeg or mask. Received: none of them"),
-        (recipe(Restore(scale=2, classes=("a",))), r"Restore has no classes. Received: classes=\('a',\)"),
+        (recipe(Restore(scale=2, classes=("a",))), r"Restore has no classes. Received: task.classes=\('a',\)"),
         (recipe(Restore(gray=True, luma=True)), "Received: both"),
         (recipe(Restore(gray=True)), "channels must be 1 with Restore.gray. Received: channels=3"),
         (recipe(model={"channels": 4}), "channels must be 1 or 3. Received: channels=4"),
