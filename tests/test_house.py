@@ -79,8 +79,10 @@ def test_imports_go_down():
 def test_no_folder_has_a_circle():
     """Files of one folder do not import each other in a loop; imports inside functions count."""
     names = {"keras_vit." + ".".join(module.parts): module for module in MODULES if module.name != "__init__"}
-    down = {name: {known for known in names if any(f"{dotted}.".startswith(f"{known}.") for dotted in imports(module))}
-            for name, module in names.items()}  # fmt: skip
+    down = {}
+    for name, module in names.items():
+        dotted = imports(module)
+        down[name] = {one for full in dotted for one in (full, full.rpartition(".")[0]) if one in names}
     for room in floors():
         inside = {name for name in names if name.split(".")[1] == room}
         left = {name: down[name] & inside for name in inside}
