@@ -249,11 +249,14 @@ def _check_architecture(source, description, own):
     if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
         raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
     unclear = isinstance(origins.get("position"), (tables.Missing, tables.Assumed))  # the caller's model decides
-    clear = ["rotary"] * (not unclear) + [f"pool.{name}" for name in POOL] * (own["pooling"] == "map")
-    clear += ["block.norm_order"] * (not isinstance(origins.get("block.norm_order"), tables.Assumed))
-    theirs, ours = (
-        {name: flat(arguments)[name] for name in clear} | ({} if unclear else without_weights(arguments))
+    names = [] if unclear else ["rotary"]
+    if own["pooling"] == "map":
+        names += [f"pool.{name}" for name in POOL]
+    if not isinstance(origins.get("block.norm_order"), tables.Assumed):
+        names.append("block.norm_order")
+    published, present = (
+        {name: flat(arguments)[name] for name in names} | ({} if unclear else without_weights(arguments))
         for arguments in (stated, own)
     )
-    if wrong := next((name for name in theirs if name in ours and theirs[name] != ours[name]), None):
-        raise ValueError(f"{str(source)!r} has {wrong} {theirs[wrong]!r}, and the model {ours[wrong]!r}.")
+    if wrong := next((name for name in published if name in present and published[name] != present[name]), None):
+        raise ValueError(f"{str(source)!r} has {wrong} {published[wrong]!r}, and the model {present[wrong]!r}.")

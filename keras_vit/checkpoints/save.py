@@ -97,12 +97,16 @@ def save_checkpoint(
             (temporary / name).write_text(json.dumps(content, indent=2))
         lost, unlike = _not_recorded(model, temporary / main, form, arguments, arrays)
         together.replace_files(temporary, (*files, main), folder)
-    told = [f"The {format} format does not record {listing(lost)}: pass this when you load {str(path)!r}."] * bool(lost)
+    remarks = []
+    if lost:
+        remarks.append(f"The {format} format does not record {listing(lost)}: pass this when you load {str(path)!r}.")
     if unlike:
         rule = listing(f"{k}={v!r}" for k, v in unlike.items())
-        told.append(f"Readers of {str(path)!r} will prepare other images than `preprocess`: it does not record {rule}.")
-    if told:
-        warnings.warn(" ".join(told), stacklevel=2)
+        remarks.append(
+            f"Readers of {str(path)!r} will prepare other images than `preprocess`: it does not record {rule}."
+        )
+    if remarks:
+        warnings.warn(" ".join(remarks), stacklevel=2)
     return path
 
 

@@ -86,11 +86,10 @@ def print_nearest(
         found = [(each, answer, None) for each, answer in zip(asked, answers)]
     else:
         found = neighbors.one_by_one(opened, asked, k, model)
-    near = lambda answers: (f"  {similarity:.3f}  {shown(path)}" for path, similarity in answers)  # noqa: E731
     show(
         found,
         len(asked),
-        lambda each, answers: "\n".join([f"{shown(each)}:", *near(answers)]),
+        lambda each, answers: "\n".join([f"{shown(each)}:", *(f"  {n:.3f}  {shown(path)}" for path, n in answers)]),
         paths,
         lambda each, answers: [
             {"image_id": str(each), "name": path, "value": round(similarity, 6)} for path, similarity in answers
@@ -122,7 +121,10 @@ def print_votes(
 
     checks.positive(top=top)
     files, paths = files_of(images), tables_of(json, csv)
-    best = lambda shares: [*shares.items()][:top]  # noqa: E731
+
+    def best(shares):
+        return [*shares.items()][:top]
+
     show(
         neighbors.one_by_one(index, files, k, model, vote=True),
         len(files),

@@ -85,8 +85,9 @@ def _are_own(weights):
     """Returns whether weights are of one variant: a file, an address, or published ones with the variant's name."""
     from keras_vit.checkpoints.pretrained import list_checkpoints, location
 
-    named = lambda: any(row.name == str(weights) for row in list_checkpoints())  # noqa: E731
-    return weights is not None and (location(weights) is not None or named())
+    if weights is None:
+        return False
+    return location(weights) is not None or any(row.name == str(weights) for row in list_checkpoints())
 
 
 def names(recipe):

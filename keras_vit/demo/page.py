@@ -62,8 +62,11 @@ def page(target):
     def from_pad(drawing, told, *asked):
         if drawing["composite"] is None:  # the pad has loaded and is still empty
             return [gr.skip()] * 8
-        place = lambda path: from_drawing(read_drawing(path), size, source)  # noqa: E731
-        seen = given(place, drawing["composite"]["path"], "", *asked)
+
+        def placed(path):
+            return from_drawing(read_drawing(path), size, source)
+
+        seen = given(placed, drawing["composite"]["path"], "", *asked)
         empty = seen[0] is None and not seen[1]
         return [gr.skip()] * 8 if empty and told else seen  # cleared for a file, of which the page tells
 

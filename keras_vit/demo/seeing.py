@@ -121,10 +121,13 @@ def ranked(task, texts, outputs):
 
 def notes_on(task, text):
     """Returns sentences on a text's words that the model does not know, or knows in pieces alone."""
-    named = lambda words: ", ".join(f"“{word}”" for word in words)  # noqa: E731
     unknown, pieced = task.unknown_in(text), [] if task.letters else task.pieced_in(text)
-    notes = [f"Unknown to the model: {named(unknown)}."] if unknown else []
-    return notes + ([f"Rare or unknown, read in pieces: {named(pieced)}."] if pieced else [])
+    notes = [f"Unknown to the model: {_quoted(unknown)}."] if unknown else []
+    return notes + ([f"Rare or unknown, read in pieces: {_quoted(pieced)}."] if pieced else [])
+
+
+def _quoted(words):
+    return ", ".join(f"“{word}”" for word in words)
 
 
 def hint(task):

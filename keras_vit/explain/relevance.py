@@ -129,11 +129,14 @@ def _relevance(vit, images, classes, model, ends):
         upstream = np.asarray(upstream, "float32")
         positive = np.maximum(slope * scores, 0).mean(1, keepdims=True)
         weighted.append(inside.of_patches(positive, *sources)[:, 0])  # (batch, tokens, tokens)
-    own_place = lambda matrix: np.eye(matrix.shape[-1], dtype="float32")  # noqa: E731
-    space, *time = inside.flows(vit, (each + own_place(each) for each in reversed(weighted)))
+    space, *time = inside.flows(vit, (each + _identity_like(each) for each in reversed(weighted)))
     if not time:  # the residual path alone gives every pooled patch the same relevance: left out
-        space = space - own_place(space)
+        space = space - _identity_like(space)
     return reading.read_patches(vit, images, space, *time, ends=ends)
+
+
+def _identity_like(matrix):
+    return np.eye(matrix.shape[-1], dtype="float32")
 
 
 def _to_logits(path):

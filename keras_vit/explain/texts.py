@@ -132,13 +132,16 @@ def attention_of_answer(model: keras.Model, images, ids, classes=None) -> tuple[
         raise ValueError(f"The model must be one as from keras_vit.vilt, with a head. Received: {model.name!r}")
     images, ids = _both(model, images, ids)
     if classes is None:
-        logits = lambda *some: ops.convert_to_numpy(model(_given(*some), training=False))  # noqa: E731
-        classes = _in_parts(logits, images, ids).argmax(-1)
+        classes = _in_parts(functools.partial(_logits, model), images, ids).argmax(-1)
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
     classes = checks.class_indices(classes, model.output_shape[-1], len(images), "classes")
     found = _in_parts(functools.partial(_relevance, model), images, ids, classes)
     words = ids.shape[1]
     return found[:, words + 1 :].reshape(-1, *anatomy.grid(model)), found[:, :words]
+
+
+def _logits(model, *examples):
+    return ops.convert_to_numpy(model(_given(*examples), training=False))
 
 
 def reads_both(model):

@@ -41,8 +41,12 @@ def towers_of(model):
         )
     image, text, similarity = map(model.get_layer, TOWERS)
     scale, bias = (getattr(similarity, name, None) for name in ("logit_scale", "logit_bias"))
-    number = lambda variable: float(np.ravel(keras.ops.convert_to_numpy(variable))[0])  # noqa: E731
-    return Towers(image, text, float(np.exp(number(scale))), None if bias is None else number(bias))
+    scale, bias = (None if variable is None else _number(variable) for variable in (scale, bias))
+    return Towers(image, text, float(np.exp(scale)), bias)
+
+
+def _number(variable):
+    return float(np.ravel(keras.ops.convert_to_numpy(variable))[0])
 
 
 def tokens_for(towers, tokens=None):

@@ -83,7 +83,9 @@ class Report:
 
     def __str__(self):
         kinds = [f"{name} {count}" for name, count in self.operators.items()]
-        most = ", ".join(kinds[:6] + [f"and {len(kinds) - 6} more kinds"] * (len(kinds) > 6))
+        if len(kinds) > 6:
+            kinds = [*kinds[:6], f"and {len(kinds) - 6} more kinds"]
+        most = ", ".join(kinds)
         threads = ", ".join(
             f"{ms:.2f} ms" + ("" if n == "all" else f" on {n} thread{'s' * (n != '1')}") for n, ms in self.ms.items()
         )

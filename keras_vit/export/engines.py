@@ -43,10 +43,12 @@ def by_openvino(model, dtype, batch_size, threads=None):
     _check_outputs(model)
     try:
         copy = export_copy(model)
-        flat = lambda pixels: keras.tree.flatten(copy(pixels, training=False))  # noqa: E731
-        converted = openvino.converted(
-            lambda pixels: {f"output_{i}": output for i, output in enumerate(flat(pixels))}, {"images": shape}
-        )
+
+        def named_outputs(pixels):
+            outputs = keras.tree.flatten(copy(pixels, training=False))
+            return {f"output_{i}": output for i, output in enumerate(outputs)}
+
+        converted = openvino.converted(named_outputs, {"images": shape})
         fixed = converted.clone()
         fixed.reshape([batch_size, *shape])
         any_number, whole = (runtimes.Compiled(each, DTYPES[dtype][0], threads) for each in (converted, fixed))

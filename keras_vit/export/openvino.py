@@ -108,8 +108,11 @@ def export_openvino(
 
         copy = export_copy(model)
         about = Traits(copy)
-        named = lambda given: prepare.named_outputs(about, copy(given, training=False), probabilities)  # noqa: E731
-        written = converted(named, shapes, batch)
+
+        def named_outputs(inputs):
+            return prepare.named_outputs(about, copy(inputs, training=False), probabilities)
+
+        written = converted(named_outputs, shapes, batch)
         written = in_int8(written, calibration, batch) if quantize else written
         for name, value in export.facts.items():
             written.set_rt_info(json.dumps(value), ["keras_vit", name])

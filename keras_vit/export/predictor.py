@@ -202,7 +202,9 @@ def choose(model, engine=None, dtype="float32", threads=None, batch_size=32):
 
 def _candidates(dtype, batch_size):
     """Returns the engines to compare."""
-    return ["openvino", *["tflite"] * (dtype == "float32" and batch_size <= FEW), "keras"]
+    if dtype == "float32" and batch_size <= FEW:
+        return ["openvino", "tflite", "keras"]
+    return ["openvino", "keras"]
 
 
 def _check_model(model):

@@ -72,7 +72,10 @@ def probe(
     vectors = scaler.transform(index.vectors[inside])
     held = _held(classes, validation, np.random.default_rng(seed))
     train = np.setdiff1d(np.arange(len(classes)), held)
-    fitted = lambda strength, rows: LogisticRegression(C=strength, max_iter=STEPS).fit(vectors[rows], classes[rows])  # noqa: E731
+
+    def fitted(strength, rows):
+        return LogisticRegression(C=strength, max_iter=STEPS).fit(vectors[rows], classes[rows])
+
     answers = [fitted(strength, train).predict_proba(vectors[held]) for strength in STRENGTHS]
     scores = [(float(np.mean(p.argmax(1) == classes[held])), -log_loss(classes[held], p)) for p in answers]
     (accuracy, _), strength = max(zip(scores, STRENGTHS))  # of equal accuracies the likelier answers

@@ -212,7 +212,9 @@ def stated_tokens(words):
     It is a table of words, or a source. Of published files the metadata have the family alone.
     """
     table, source = (words.metadata.get(name) for name in ("words", "tokens"))
-    return list(table) if table else None if source in FAMILIES else source
+    if table:
+        return list(table)
+    return None if source in FAMILIES else source
 
 
 def _tokens(tokens, words, length):

@@ -78,7 +78,8 @@ def plot_history(
         lettering.legend(figure, map(_line, hues), runs)
         axes[0].set_title("dotted: training; drawn: validation" if measured else "", fontsize=lettering.TITLE)
     else:
-        lettering.legend(figure, map(_line, hues[: 1 + measured]), ["training", "validation"][: 1 + measured])
+        splits = ["training", "validation"] if measured else ["training"]
+        lettering.legend(figure, map(_line, hues[: len(splits)]), splits)
     for axis in axes[len(panels) :]:
         axis.set_axis_off()
     return figure

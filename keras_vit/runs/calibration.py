@@ -105,7 +105,8 @@ def _heads(model):
     """Returns the layers whose logits the model returns, or averages."""
     end = model.layers[-1]
     heads = [layer for layer in model.layers if layer.name in HEADS and isinstance(layer, keras.layers.Dense)]
-    heads = heads or [end] * isinstance(end, keras.layers.Dense)  # of a model that was put together by hand
+    if not heads and isinstance(end, keras.layers.Dense):  # of a model that was put together by hand
+        heads = [end]
     last = end in heads or len(heads) == len(HEADS)
     if not last or keeper(model) is None or any(layer.activation is not keras.activations.linear for layer in heads):
         raise ValueError(f"The model must end in a linear layer, such as `vit`'s head. Received: {model.name!r}")

@@ -50,7 +50,10 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
         ValueError: For outputs that are not finite.
     """
     passage, first = _passage(trained, len(files), finish), 0
-    read = lambda path: (passage.read(path), keeps and keeps(encoded(path)))  # noqa: E731
+
+    def read(path):
+        return passage.read(path), keeps and keeps(encoded(path))
+
     for batch in reading.batches(read, files, passage.count, ahead=passage.ahead):
         sources = {i: source for i, (_, source) in batch.pixels.items()}
         examples = {"images": [pixels for pixels, _ in batch.pixels.values()]}
@@ -67,7 +70,7 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
 
 
 def _passage(trained, count, finish):
-    """Returns the `Passage` of so many files: at each image's own aspect ratio, whole, or at the model's size."""
+    """Returns the `Passage` of `count` files: at each image's own aspect ratio, whole, or at the model's size."""
     aspect = own_aspect(trained.about) if trained.alone else None  # a recipe's model sees what it was trained on
     if aspect is not None:
         return Passage(lambda path: aspect.read(path)[1], aspect)

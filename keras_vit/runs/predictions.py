@@ -168,7 +168,10 @@ def _place(task, kind, files, folder):
             f"Received: to={str(folder)!r} with {name}"
         )
     saves = {kind.ending: kind.save, **kind.beside}
-    place = lambda path: {folder / f"{path.stem}{ending}": save for ending, save in saves.items()}  # noqa: E731
+
+    def place(path):
+        return {folder / f"{path.stem}{ending}": save for ending, save in saves.items()}
+
     targets = [target for path in files for target in place(path)]
     _check_different([target.name for target in targets], "for files in one folder")
     if tables.taken("to", folder) and not folder.is_dir():

@@ -60,7 +60,7 @@ def tokenizer(
     if family is not None:
         checks.one_of("family", family, tuple(FAMILIES))
     if isinstance(source, (list, tuple)):
-        own = OWN[any(isinstance(word, str) and word == " " for word in source)]
+        own = "letters" if any(isinstance(word, str) and word == " " for word in source) else "words"
         if family not in (None, own):
             raise ValueError(
                 f"family={own!r} is that of this table: one of letters has the blank, ' '. Received: family={family!r}"
@@ -157,7 +157,10 @@ class Tokenizer:
 
 def listed(texts):
     """Returns texts as a list, also a single one; raises for what is no text."""
-    texts = [texts] if isinstance(texts, str) else texts.tolist() if isinstance(texts, np.ndarray) else texts
+    if isinstance(texts, str):
+        texts = [texts]
+    elif isinstance(texts, np.ndarray):
+        texts = texts.tolist()
     if not isinstance(texts, (list, tuple)):
         raise TypeError(f"`texts` must be a string or a list of them. Received: {type(texts).__name__}")
     for text in texts:

@@ -97,7 +97,8 @@ def _by_pillow(name, channels, choose, most_pixels, most_decoded):
         _check_size(1, *sides, most_pixels)
         _check_count(len(times))
         count = getattr(image, "n_frames", 1)
-        times = [0] * (count == len(times) + 1) + times  # a picture that is there for who cannot see animations
+        if count == len(times) + 1:  # the first is for viewers that do not show animations
+            times = [0, *times]
         if count != len(times):
             raise UnreadableError(f"has {len(times)} frames, of which {count} can be told apart")
         ends = np.cumsum(np.maximum(times, 1))  # milliseconds

@@ -172,8 +172,10 @@ def save_like(original, pixels, path):
     original = upright(original)
     gray = original.mode in GRAY_MODES and (pixels == pixels[..., :1]).all()
     image = Image.fromarray(pixels[..., 0] if gray or pixels.shape[-1] == 1 else pixels)
-    kept = ["exif"] + ["icc_profile"] * (original.mode in (GRAY_MODES if image.mode == "L" else COLOR_MODES))
-    more = {name: original.info[name] for name in kept if original.info.get(name)}
+    keys = ["exif"]
+    if original.mode in (GRAY_MODES if image.mode == "L" else COLOR_MODES):
+        keys.append("icc_profile")
+    more = {key: original.info[key] for key in keys if original.info.get(key)}
     if original.has_transparency_data:
         alpha = (original if "A" in original.getbands() else original.convert("RGBA")).getchannel("A")
         image.putalpha(alpha.resize(image.size, Image.Resampling.BICUBIC))

@@ -20,13 +20,14 @@ def warn(text, category=UserWarning):
 
 def left_out(what, faults=(), count=None):
     """Warns of what is left out, such as `"3 of 9 images, which cannot be read"`, and names the first faults."""
-    warn(":\n  ".join([f"Left out {what}", *[named(faults, count)] * bool(faults)]), LeftOut)
+    warn(f"Left out {what}:\n  {named(faults, count)}" if faults else f"Left out {what}", LeftOut)
 
 
 def named(faults, count=None):
     """Returns the first faults, one a line, and how many more there are of `count`, by default of all given."""
     more = (count or len(faults)) - MOST
-    return "\n  ".join([*faults[:MOST], *[f"and {more} more"] * (more > 0)])
+    lines = faults[:MOST]
+    return "\n  ".join([*lines, f"and {more} more"] if more > 0 else lines)
 
 
 def quoted(names):

@@ -127,7 +127,10 @@ class Files(NamedTuple):
                 config = of_open_clip(stated)
         shapes = {name: self.shapes[place] for name, place in names.items()}
         remarks = tuple(f"{str(self.path)!r}: {remark}" for remark in (*self.remarks, *found))
-        read = lambda name: self.read(names[name])  # noqa: E731
+
+        def read(name):
+            return self.read(names[name])
+
         return Checkpoint(self.path, shapes, read, config, processor, self.notes, others, remarks, self.writes)
 
 

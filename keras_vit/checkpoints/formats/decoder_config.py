@@ -121,7 +121,11 @@ def written_by(config):
         stated = {name: part[name] for part in reversed(parts) for name in (*WAYS, "max_length") if name in part}
         stated = {name: value for name, value in stated.items() if (name, value) != ("max_length", OLD_LENGTH)}
     more, most = stated.get("max_new_tokens"), stated.get("max_length")
-    length = more + 1 if _counts(more) else most if _counts(most) and most > 1 else None
+    length = None
+    if _counts(more):
+        length = more + 1
+    elif _counts(most) and most > 1:
+        length = most
     others = {name: stated[name] for name, plain in WAYS.items() if stated.get(name) not in (None, plain, [])}
     idle = (() if "num_beams" in others else OF_BEAMS) + (() if "do_sample" in others else OF_DRAWING)
     return length, {name: value for name, value in others.items() if name not in idle}

@@ -55,8 +55,10 @@ def _stated(model, tower):
     """Returns what `open_clip_config.json` says of the text tower."""
     other = [f"{name}={value!r}" for name, value in tower.items() if value and name not in OPTIONS]
     pool, gelu = tower.get("pool_type", "argmax"), tower.get("act_kwargs") or {}
-    other += [f"pool_type={pool!r}"] * (pool not in POOLINGS)
-    other += [f"act_kwargs={gelu!r}"] * (gelu not in ({}, {"approximate": "tanh"}, {"approximate": "none"}))
+    if pool not in POOLINGS:
+        other.append(f"pool_type={pool!r}")
+    if gelu not in ({}, {"approximate": "tanh"}, {"approximate": "none"}):
+        other.append(f"act_kwargs={gelu!r}")
     if other:
         raise ValueError(f"OpenCLIP's text towers with {', '.join(other)} cannot be loaded: embeddings would be wrong.")
     causal = not tower.get("no_causal_mask", False)

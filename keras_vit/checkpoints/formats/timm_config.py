@@ -113,14 +113,18 @@ def read(config, gated=False):
             f"timm's `crop_mode` must be one of {', '.join(CROP_MODES)}. Received: {evaluation['crop_mode']!r}"
         )
     other = [f"{key}={value!r}" for key, value in options.items() if value and key not in OPTIONS]
-    other += [f"architecture={name!r}"] * bool(name and not known(name))
-    other += [f"pos_embed={options.get('pos_embed')!r}"] * (options.get("pos_embed", "learn") not in POSITIONS)
+    if name and not known(name):
+        other.append(f"architecture={name!r}")
+    if options.get("pos_embed", "learn") not in POSITIONS:
+        other.append(f"pos_embed={options['pos_embed']!r}")
     pooling = options.get("global_pool", config.get("global_pool"))
     if pooling is None:
         pooling = next((found for pattern, found in POOLING_OF.items() if re.search(rf"_({pattern})(_|$)", name)), None)
     activation = options.get("act_layer")
-    other += [f"global_pool={pooling!r}"] * (pooling is not None and pooling not in POOLINGS)
-    other += [f"act_layer={activation!r}"] * (activation not in ((None, "silu") if gated else (None, *GELUS)))
+    if pooling is not None and pooling not in POOLINGS:
+        other.append(f"global_pool={pooling!r}")
+    if activation not in ((None, "silu") if gated else (None, *GELUS)):
+        other.append(f"act_layer={activation!r}")
     if other:
         raise ValueError(f"timm's models with {', '.join(other)} cannot be loaded: their logits would be wrong.")
     arguments = dict(_blocks(name) or {})

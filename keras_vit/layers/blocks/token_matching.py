@@ -32,10 +32,9 @@ def match(keys, merged, num_prefix):
     Returns:
         float32 tensor, `(batch, tokens of the first kind, 1)`: places after the prefix, from 0.
     """
-    shares = lambda x: ops.rsqrt(ops.sum(ops.square(x), axis=-1, keepdims=True) + 1e-12)  # noqa: E731
     _, first, second = kinds(ops.cast(keys, "float32"), num_prefix)
-    alike = ops.matmul(first, ops.swapaxes(second, 1, 2)) * shares(first)  # (batch, first, second)
-    alike = alike * ops.swapaxes(shares(second), 1, 2)
+    alike = ops.matmul(first, ops.swapaxes(second, 1, 2)) * _inverse_norm(first)  # (batch, first, second)
+    alike = alike * ops.swapaxes(_inverse_norm(second), 1, 2)
     best = ops.max(alike, axis=-1, keepdims=True)  # (batch, first, 1)
     less = ops.cast(alike < best, "float32")
     order = ops.arange(second.shape[1], dtype="float32")
@@ -84,6 +83,10 @@ def places(place, merged, tokens, num_prefix):
     rest = ops.reshape(ops.concatenate(both[:: -1 if num_prefix % 2 else 1], axis=-1), (-1, 2 * longer, 1))
     prefix = none + ops.expand_dims(ops.arange(num_prefix, dtype="float32"), 1)
     return ops.concatenate([prefix, num_prefix + rest[:, : tokens - num_prefix]], axis=1)
+
+
+def _inverse_norm(x):
+    return ops.rsqrt(ops.sum(ops.square(x), axis=-1, keepdims=True) + 1e-12)
 
 
 def is_at(place, count, dtype="float32"):

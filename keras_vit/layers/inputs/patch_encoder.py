@@ -123,9 +123,13 @@ class PatchEncoder(Layer):
             self.norm.build((*input_shape[:2], self.width))
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
 
-        tokens = [("class_token", 1, "zeros")] * bool(self.class_token)
-        tokens += [("distillation_token", 1, _normal())] * bool(self.distillation_token)
-        tokens += [("register_tokens", self.registers, _normal())] * bool(self.registers)
+        tokens = []
+        if self.class_token:
+            tokens.append(("class_token", 1, "zeros"))
+        if self.distillation_token:
+            tokens.append(("distillation_token", 1, _normal()))
+        if self.registers:
+            tokens.append(("register_tokens", self.registers, _normal()))
         self.prefix = [
             self.add_weight(name=name, shape=(1, count, self.width), initializer=initializer)
             for name, count, initializer in tokens
