@@ -7,7 +7,7 @@ import numpy as np
 from keras_vit.utils import resampling
 
 
-def channels(kernel, wanted):
+def channels(kernel, count):
     """Adapts the first convolution to another number of input channels, by timm's rule.
 
     To one channel: the sum over red, green and blue. A gray image then gives the same result as its RGB copy, unless
@@ -16,7 +16,7 @@ def channels(kernel, wanted):
 
     Args:
         kernel: Array, `(height, width, channels, out)`.
-        wanted: Number of channels.
+        count: Number of channels.
 
     Returns:
         Array, `(height, width, wanted, out)`.
@@ -25,17 +25,17 @@ def channels(kernel, wanted):
         ValueError: If the kernel must change and has neither one nor three channels.
     """
     channels = kernel.shape[2]
-    if channels == wanted:
+    if channels == count:
         return kernel
     if channels not in (1, 3):
-        raise ValueError(f"Only weights for 1 or 3 channels adapt to {wanted}. Received: weights for {channels}")
-    if wanted == 1:
+        raise ValueError(f"Only weights for 1 or 3 channels adapt to {count}. Received: weights for {channels}")
+    if count == 1:
         return kernel.sum(axis=2, keepdims=True)
-    repeated = np.tile(kernel, (1, 1, math.ceil(wanted / channels), 1))[:, :, :wanted]
-    return repeated * np.asarray(channels / wanted, kernel.dtype)
+    repeated = np.tile(kernel, (1, 1, math.ceil(count / channels), 1))[:, :, :count]
+    return repeated * np.asarray(channels / count, kernel.dtype)
 
 
-def statistics(values, wanted):
+def statistics(values, count):
     """Adapts a mean or deviation to another number of channels: one number stays, three become their mean.
 
     Raises:
@@ -47,17 +47,17 @@ def statistics(values, wanted):
         numbers = np.asarray(np.nan)
     if numbers.ndim > 1 or not np.isfinite(numbers).all():
         raise ValueError(f"Means and deviations must be finite numbers. Received: {values!r}")
-    return values if numbers.ndim == 0 or numbers.size == wanted else float(numbers.mean())
+    return values if numbers.ndim == 0 or numbers.size == count else float(numbers.mean())
 
 
-def covered(count, prefix, registers, known=None, likely=None, class_position=None):
+def covered(count, prefix, registers, grid=None, likely=None, class_position=None):
     """Finds the number of prefix tokens that a table of positions covers, and its grid.
 
     Args:
         count: Length of the table.
         prefix: Number of prefix tokens.
         registers: Number of registers among them; published models give registers no position.
-        known: `(rows, columns)` of the source, if known.
+        grid: `(rows, columns)` of the source, if known.
         likely: `(rows, columns)` of the model: probably the source's too, if the count agrees.
         class_position: Whether the table covers the prefix tokens; `None` if unknown.
 
@@ -70,9 +70,9 @@ def covered(count, prefix, registers, known=None, likely=None, class_position=No
     choices = (0, prefix, prefix - registers) if registers else (prefix, 0)
     choices = choices if class_position is None else (prefix,) if class_position else (0,)
     counts = [(choice, count - choice) for choice in choices if count > choice]
-    if known:
-        fits = [(choice, tuple(known)) for choice, patches in counts if patches == math.prod(known)]
-        hint = f"no grid of {known[0]} x {known[1]}"
+    if grid:
+        fits = [(choice, tuple(grid)) for choice, patches in counts if patches == math.prod(grid)]
+        hint = f"no grid of {grid[0]} x {grid[1]}"
     else:
         squares = [(choice, (math.isqrt(n), math.isqrt(n))) for choice, n in counts if math.isqrt(n) ** 2 == n]
         alike = [(choice, tuple(likely)) for choice, n in counts if likely and n == math.prod(likely)]

@@ -9,15 +9,15 @@ from keras_vit.checkpoints import adapt, tables
 from keras_vit.checkpoints.inputs import POSITION, read_shape
 from keras_vit.checkpoints.match import matching
 from keras_vit.layers import ConvStem
-from keras_vit.models.dit import ARGUMENTS as OF_DIT
+from keras_vit.models.dit import ARGUMENTS as DIT_ARGUMENTS
 from keras_vit.models.map_heads import with_head
 from keras_vit.models.options import check_names, merged
 from keras_vit.models.variants import SIZES, VARIANTS
-from keras_vit.models.video import ARGUMENTS as OF_VIDEO
+from keras_vit.models.video import ARGUMENTS as VIDEO_ARGUMENTS
 from keras_vit.models.video import video_vit
-from keras_vit.models.vilt import ARGUMENTS as OF_VILT
+from keras_vit.models.vilt import ARGUMENTS as VILT_ARGUMENTS
 from keras_vit.models.vilt import vilt
-from keras_vit.models.vit import DEFAULTS as OF_VIT
+from keras_vit.models.vit import DEFAULTS as VIT_DEFAULTS
 from keras_vit.models.vit import vit
 from keras_vit.utils import checks
 
@@ -30,19 +30,21 @@ class Kind(NamedTuple):
     name: str
 
 
-PLAIN = Kind(vit, OF_VIT, "vit_{size}_{patch}")
+PLAIN = Kind(vit, VIT_DEFAULTS, "vit_{size}_{patch}")
 OTHERS = {  # by the argument that only this kind has, which a checkpoint always states
-    "vocabulary": Kind(vilt, OF_VILT, "vilt_{size}_{patch}"),
-    "tubelet": Kind(video_vit, OF_VIDEO, "vivit_{size}_{patch}x{tubelet}"),
+    "vocabulary": Kind(vilt, VILT_ARGUMENTS, "vilt_{size}_{patch}"),
+    "tubelet": Kind(video_vit, VIDEO_ARGUMENTS, "vivit_{size}_{patch}x{tubelet}"),
 }
 
 
-def check_overrides(overrides, stated=None):
+def check_overrides(overrides, source_arguments=None):
     """Raises ValueError for what is no argument of a model: of the stated one, or before that is known, of any."""
-    if stated is None:
-        check_names(overrides, [*_passed(OF_VIT), *_passed(OF_VILT), *_passed(OF_VIDEO), *OF_DIT])
+    if source_arguments is None:
+        check_names(
+            overrides, [*_passed(VIT_DEFAULTS), *_passed(VILT_ARGUMENTS), *_passed(VIDEO_ARGUMENTS), *DIT_ARGUMENTS]
+        )
     else:
-        check_names(overrides, _passed(_kind(stated).arguments))
+        check_names(overrides, _passed(_kind(source_arguments).arguments))
 
 
 def _passed(names):
@@ -79,43 +81,43 @@ def model_arguments(description, overrides):
     Raises:
         ValueError: If an argument is neither in the checkpoint nor passed.
     """
-    stated, checkpoint = description.arguments, description.checkpoint
-    arguments = merged(stated, overrides)
+    source_arguments, checkpoint = description.arguments, description.checkpoint
+    arguments = merged(source_arguments, overrides)
     description.require(overrides)
-    stem = None if stated.get("stem") is None else _new_stem(stated["stem"], arguments)
+    stem = None if source_arguments.get("stem") is None else _new_stem(source_arguments["stem"], arguments)
     arguments.update({} if "stem" in overrides else {"stem": stem})
     for name in {"mean", "std"} - set(overrides):
-        arguments[name] = adapt.statistics(stated[name], arguments["channels"])
+        arguments[name] = adapt.statistics(source_arguments[name], arguments["channels"])
     grid = description.options.grid or description.grid
     row = next(matching(description.form, POSITION, {}), None)
     table = row and row.theirs[0]
-    if stated.get("position", "learned") == "learned" and table in description.names:
+    if source_arguments.get("position", "learned") == "learned" and table in description.names:
         count = tables.need({table: read_shape(row.form, checkpoint.shape(description.names[table]))}, table, 3)[1]
-        tokens = stated["tokens"]
+        tokens = source_arguments["tokens"]
         registers = tokens.get("registers", 0)
         prefix = int(tokens.get("class_token", True)) + int(tokens.get("distilled", False)) + registers
         sizes = {"image_size": arguments.get("image_size"), "channels": arguments["channels"], "stem": stem}
-        likely = tables.grid({**stated, **sizes}) if "image_size" in overrides else None
+        likely = tables.grid({**source_arguments, **sizes}) if "image_size" in overrides else None
         cover, grid = adapt.covered(count, prefix, registers, grid, likely, tokens.get("class_position"))
         if arguments["tokens"].get("class_position") is None:
             arguments = merged(arguments, {"tokens": {"class_position": cover == prefix}})
-    asked = "image_size" in overrides or "tubelet" in stated  # of clips the size is always stated
-    if grid and not asked and (stem is None or "image_size" not in stated):
+    sized = "image_size" in overrides or "tubelet" in source_arguments  # of clips the size is always stated
+    if grid and not sized and (stem is None or "image_size" not in source_arguments):
         # timm leaves the edge of an image out if patches do not divide its size.
-        arguments["image_size"] = tuple(side * step for side, step in zip(grid, tables.stride(stated)))
+        arguments["image_size"] = tuple(side * step for side, step in zip(grid, tables.stride(source_arguments)))
     arguments.setdefault("name", _variant_name(arguments))
-    known = {k: v for k, v in arguments["tokens"].items() if v is not None or k != "class_position"}
-    return arguments | {"tokens": known}
+    token_options = {k: v for k, v in arguments["tokens"].items() if v is not None or k != "class_position"}
+    return arguments | {"tokens": token_options}
 
 
-def full_size(stated, arguments):
+def full_size(source_arguments, arguments):
     """Returns the size that a source resizes images to if their last rows and columns make no patch, as `full_size`.
 
     timm resizes to 384 pixels for patches of 14, and the model sees 378. Returns `{}` if patches divide the size.
     """
-    if "image_size" not in stated:
+    if "image_size" not in source_arguments:
         return {}
-    full, seen = (checks.pair("image_size", each["image_size"]) for each in (stated, arguments))
+    full, seen = (checks.pair("image_size", each["image_size"]) for each in (source_arguments, arguments))
     cut = full != seen and all(0 <= f - s < step for f, s, step in zip(full, seen, tables.stride(arguments)))
     return {"full_size": list(full)} if cut else {}
 

@@ -35,24 +35,24 @@ def load_head(model, source, classes):
     with open_checkpoint(fetch(source)) as checkpoint:
         description = describe(checkpoint)
         form, names, encoder = description.form, description.names, description.arguments
-        known = names_of(checkpoint, len(classes))
-        unnamed = known == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
+        source_classes = names_of(checkpoint, len(classes))
+        unnamed = source_classes == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
         dense = encoder.get("pooling") == "none" or encoder.get("maps")
-        if not dense or not (unnamed or known == classes):
+        if not dense or not (unnamed or source_classes == classes):
             return None
-        theirs = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
-        theirs = {name for name in theirs if not re.fullmatch(form.ignored, name)}
-        if not theirs:
+        head_tensors = {name for name in names if re.match(form.head_names, name) and not name.startswith("pre_logits")}
+        head_tensors = {name for name in head_tensors if not re.fullmatch(form.ignored, name)}
+        if not head_tensors:
             return None
         placeholders = form.placeholders(arguments_of(model))
         rows = {path: next(matching(form, path, placeholders), None) for path in head}
-        used, found = {name for row in rows.values() if row for name in row.theirs}, {}
-        if None not in rows.values() and theirs <= used <= set(names):
+        used, arrays = {name for row in rows.values() if row for name in row.theirs}, {}
+        if None not in rows.values() and head_tensors <= used <= set(names):
             for path, row in rows.items():
-                [found[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
-        if {path: array.shape for path, array in found.items()} != {path: tuple(v.shape) for path, v in head.items()}:
+                [arrays[path]] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
+        if {path: array.shape for path, array in arrays.items()} != {path: tuple(v.shape) for path, v in head.items()}:
             return None if unnamed else False
-    for path, array in found.items():
+    for path, array in arrays.items():
         head[path].assign(array)
     return True
 

@@ -37,9 +37,9 @@ from keras_vit.utils.warned import warn
 
 FORMATS = (
     google.FORMAT,
-    video.OF_AUTHORS,  # before those of images, whose names they have
-    timm.OF_DINO,
-    timm.OF_MOCO,
+    video.AUTHORS_FORMAT,  # before those of images, whose names they have
+    timm.DINO_FORMAT,
+    timm.MOCO_FORMAT,
     timm.FORMAT,
     timm_naflex.FORMAT,
     timm_naflex.WITH_ATTENTION_POOLING,
@@ -58,7 +58,7 @@ FORMATS = (
     huggingface_clip.FORMAT,
     huggingface_yolos.FORMAT,
     vilt.FORMAT,
-    vilt.OF_AUTHORS,
+    vilt.AUTHORS_FORMAT,
     huggingface.FORMAT,
     torchvision.FORMAT,
     openai.FORMAT,
@@ -147,8 +147,8 @@ def stated_by(checkpoint, form, names):
         arguments = merged({"tokens": {}}, nested(defaults), {"stem": None}, arguments)
         noted = checkpoint.notes.get("arguments", {})
         if noted:
-            stated = {k: tuple(v) if isinstance(v, list) else v for k, v in noted.items() if k in NOTED}
-            arguments = merged(arguments, nested(stated))
+            options = {k: tuple(v) if isinstance(v, list) else v for k, v in noted.items() if k in NOTED}
+            arguments = merged(arguments, nested(options))
             evaluation = checkpoint.notes.get("evaluation") or evaluation
             origins = dict.fromkeys(origins, NOTES)
         if noted.get("stem") and arguments["stem"] is not None:
@@ -189,16 +189,16 @@ def class_names(checkpoint, count):
 
     From `save_checkpoint`'s notes, transformers' `id2label` or timm's `label_names`, once `labels`.
     """
-    stated = (checkpoint.config.get(key) for key in ("label_names", "id2label", "labels"))
-    names = checkpoint.notes.get("labels") or next(filter(None, stated), ())
-    given = list(names.values() if isinstance(names, dict) else names)
+    candidates = (checkpoint.config.get(key) for key in ("label_names", "id2label", "labels"))
+    names = checkpoint.notes.get("labels") or next(filter(None, candidates), ())
+    labels = list(names.values() if isinstance(names, dict) else names)
     if isinstance(names, dict):
         names = [names.get(str(i)) for i in range(count or 0)]
     names = fitting(names, count)
-    if given and "LABEL_0" not in given and count and names is None:
+    if labels and "LABEL_0" not in labels and count and names is None:
         warn(
             f"The class names of {str(checkpoint.path)!r} are left out: there must be a text for each of {count} "
-            f"outputs. Received: {given!r:.100}"
+            f"outputs. Received: {labels!r:.100}"
         )
     return {"labels": names} if names and names[0] != "LABEL_0" else {}
 
@@ -216,6 +216,6 @@ def of_stem(stem):
 def without_weights(arguments):
     """Returns what a model computes without weights of its own: its fixed positions, and its stem's strides."""
     position, stem = arguments.get("position", "learned"), arguments.get("stem")
-    found = {"stem's strides": stem.steps} if isinstance(stem, ConvStem) else {}
-    found |= {"the head's": arguments["maps"]} if arguments.get("maps") else {}
-    return found | ({} if position == "learned" else {"position": position})
+    facts = {"stem's strides": stem.steps} if isinstance(stem, ConvStem) else {}
+    facts |= {"the head's": arguments["maps"]} if arguments.get("maps") else {}
+    return facts | ({} if position == "learned" else {"position": position})

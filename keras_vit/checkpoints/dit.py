@@ -22,16 +22,16 @@ def described(checkpoint, form, names, request):
     the file, to predict noise: their output is not a velocity.
     """
     overrides = request.overrides
-    asked = request.options.changed(patches="resize") | ({} if request.part is None else {"part": request.part})
-    if asked:
-        said = ", ".join(f"{name}={value!r}" for name, value in asked.items())
-        raise ValueError(f"A DiT is loaded whole, as it was saved. Received: {said} for {str(request.source)!r}")
+    options = request.options.changed(patches="resize") | ({} if request.part is None else {"part": request.part})
+    if options:
+        received = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        raise ValueError(f"A DiT is loaded whole, as it was saved. Received: {received} for {str(request.source)!r}")
     checks.options("overrides", overrides, ARGUMENTS)
     if fixed := [f"{name}={overrides[name]!r}" for name in SIZES if name in overrides]:
         raise ValueError(f"A DiT is loaded at its own size. Received: {', '.join(fixed)}")
     with one_error(checkpoint, form):
-        stated, _, origins = form.architecture(checkpoint.shapes, checkpoint)
-    arguments = {"variant": None, **stated, **overrides}
+        source_arguments, _, origins = form.architecture(checkpoint.shapes, checkpoint)
+    arguments = {"variant": None, **source_arguments, **overrides}
     if form is IN_DIFFUSERS:
         arguments["own_conditions"] = _differ(checkpoint)
         checkpoint, names = _with_positions(checkpoint, names, arguments)
@@ -68,7 +68,7 @@ def _with_positions(checkpoint, names, arguments):
     """Returns the checkpoint and its names with the positions that diffusers computes."""
     pixels, (height, width) = arguments["image_size"], arguments["patch_size"]
     table = sincos_2d((pixels // height, pixels // width), arguments["width"], inclusive=False)[None]
-    read = checkpoint.read
+    read_source = checkpoint.read
     shapes = {**checkpoint.shapes, "pos_embed": table.shape}
-    own = checkpoint._replace(shapes=shapes, read=lambda name: table if name == "pos_embed" else read(name))
+    own = checkpoint._replace(shapes=shapes, read=lambda name: table if name == "pos_embed" else read_source(name))
     return own, {**names, "pos_embed": "pos_embed"}

@@ -60,6 +60,6 @@ def family_of(checkpoint, part, format):
         part = "decoder"
         check_pair(checkpoint.config)
     families = [family for family in FAMILIES if family.part == part]
-    known = (family for family in families if any(form.detect(checkpoint.shapes) for form in family.formats))
-    family = next(known, families[-1])
+    matches = (family for family in families if any(form.detect(checkpoint.shapes) for form in family.formats))
+    family = next(matches, families[-1])
     return family, *recognize(checkpoint, format, family.formats, family.what)

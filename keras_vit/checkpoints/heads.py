@@ -6,17 +6,19 @@ from keras_vit.checkpoints import tables
 from keras_vit.models.kinds import GIVES, note
 
 # The projection of an image tower into the space of texts: CLIP's, BLIP's, OpenCLIP's.
-OF_TEXTS = re.compile(r"(.*\.)?(visual_projection\.weight|vision_proj\.weight|head\.proj(\.weight)?)|(visual\.)?proj")
+TEXT_PROJECTION = re.compile(
+    r"(.*\.)?(visual_projection\.weight|vision_proj\.weight|head\.proj(\.weight)?)|(visual\.)?proj"
+)
 # DINO's and iBOT's heads; OpenCLIP's projection of two layers is `head.mlp.fc1` and `fc2`.
-OF_PRETRAINING = re.compile(r"pre_logits[./]|head\.(mlp2?(?!\.fc)|last_layer2?|last_norm2?)\.")
+PRETRAINING_HEAD = re.compile(r"pre_logits[./]|head\.(mlp2?(?!\.fc)|last_layer2?|last_norm2?)\.")
 
 
 def check_head(model, description, own):
     """Raises ValueError if a classifier's head would be loaded into a model for something else, or the other way."""
-    ours = any(variable.path.startswith("head/") for variable in model.weights)
-    theirs = any(re.match(description.form.head_names, name) for name in description.names)
+    in_model = any(variable.path.startswith("head/") for variable in model.weights)
+    in_source = any(re.match(description.form.head_names, name) for name in description.names)
     differ = bool(own["num_classes"]) != bool(description.arguments["num_classes"])
-    if ours and theirs and differ and description.options.head == "require":
+    if in_model and in_source and differ and description.options.head == "require":
         raise ValueError(
             f"{str(description.checkpoint.path)!r} has a head for another task than the model's. "
             "Pass head='new' to load the rest."
@@ -38,19 +40,19 @@ def of_other_heads(source, description, head, overrides):
     Raises:
         ValueError: If the caller requires it.
     """
-    form, names, stated = description.form, description.names, description.arguments
-    others = [name for name in names if re.match(form.head_names, name) and not OF_PRETRAINING.match(name)]
-    wanted = head != "new" and overrides.get("num_classes") != 0
-    no_classes = stated.get("pooling") == "none" or "maps" in stated
-    if not others or not wanted or stated["num_classes"] or no_classes:
+    form, names, arguments = description.form, description.names, description.arguments
+    others = [name for name in names if re.match(form.head_names, name) and not PRETRAINING_HEAD.match(name)]
+    needs_head = head != "new" and overrides.get("num_classes") != 0
+    no_classes = arguments.get("pooling") == "none" or "maps" in arguments
+    if not others or not needs_head or arguments["num_classes"] or no_classes:
         return ()
-    of_words = "vocabulary" in stated
+    of_words = "vocabulary" in arguments
     what = "answers no questions" if of_words else "is not one linear layer"
-    said = f"{str(source)!r} has a head that {what}, and cannot be loaded: {tables.listing(others)}."
+    remark = f"{str(source)!r} has a head that {what}, and cannot be loaded: {tables.listing(others)}."
     if head == "require" or (of_words and not overrides.get("num_classes")):
-        raise ValueError(f"{said} For a head of your own, pass head='new'.")
+        raise ValueError(f"{remark} For a head of your own, pass head='new'.")
     return (
-        f"{said} The model has {'a new head' if overrides.get('num_classes') else 'no head: it returns features'}.",
+        f"{remark} The model has {'a new head' if overrides.get('num_classes') else 'no head: it returns features'}.",
     )
 
 
@@ -83,20 +85,20 @@ def kind_of(checkpoint, classes, options):
     if checkpoint.notes.get(GIVES) or KIND in checkpoint.notes:
         return checkpoint.notes.get(KIND)  # Keras's own file says it of a layer
     names = [name for name in checkpoint.shapes if not name.startswith("text")]
-    if not any("classifier" in name for name in names) and any(map(OF_TEXTS.fullmatch, names)):
+    if not any("classifier" in name for name in names) and any(map(TEXT_PROJECTION.fullmatch, names)):
         return "embeddings"
     config = checkpoint.config
     nested = config.get("pretrained_cfg") or {}
-    stated = config.get("problem_type", nested.get("problem_type"))
-    if stated is None:
+    problem = config.get("problem_type", nested.get("problem_type"))
+    if problem is None:
         several = config.get(MULTI_LABEL, nested.get(MULTI_LABEL)) or (classes == 1 and "model_type" in config)
         return "labels" if several else None
-    if stated not in PROBLEMS:
+    if problem not in PROBLEMS:
         raise ValueError(
             f"`problem_type` in the configuration of {str(checkpoint.path)!r} must be one of {', '.join(PROBLEMS)}. "
-            f"Received: {stated!r}"
+            f"Received: {problem!r}"
         )
-    return PROBLEMS[stated]
+    return PROBLEMS[problem]
 
 
 def note_kind(model, kind):

@@ -3,10 +3,10 @@
 from keras_vit.checkpoints import adapt
 from keras_vit.checkpoints.build import check_overrides, full_size, model_arguments
 from keras_vit.checkpoints.describe import class_names, own_notes, stated_by
-from keras_vit.checkpoints.files.own import OF_HEAD
+from keras_vit.checkpoints.files.own import HEAD_METADATA
 from keras_vit.checkpoints.heads import encoder_alone, kind_of, note_kind, of_other_heads
 from keras_vit.models.options import flat
-from keras_vit.models.vilt import OF_WORDS
+from keras_vit.models.vilt import WORDS_METADATA
 from keras_vit.utils import checks
 
 
@@ -14,12 +14,16 @@ def described(checkpoint, form, names, request):
     """Returns the `Description` of an image model and all arguments of `build`; see `families.Family`."""
     overrides, options = request.overrides, request.options
     description = encoder_alone(stated_by(checkpoint, form, names), overrides, request.head)
-    stated = description.arguments
-    check_overrides(overrides, stated)
-    if overrides.get("num_classes") and not stated["num_classes"] and stated.get("pooling") == "none":
+    source_arguments = description.arguments
+    check_overrides(overrides, source_arguments)
+    if (
+        overrides.get("num_classes")
+        and not source_arguments["num_classes"]
+        and source_arguments.get("pooling") == "none"
+    ):
         overrides = {"pooling": "gap", **overrides}  # of a segmenter: a classifier needs one vector
     remarks = description.remarks + of_other_heads(request.source, description, request.head, overrides)
-    if request.head is None and overrides.get("num_classes") not in (None, 0, stated["num_classes"]):
+    if request.head is None and overrides.get("num_classes") not in (None, 0, source_arguments["num_classes"]):
         options = options._replace(head="new")
     description = description._replace(remarks=remarks, options=options)
     arguments = model_arguments(description, overrides)
@@ -36,10 +40,13 @@ def note(model, description, arguments):
 
 def adapt_to(description, own):
     """Brings what a source states to the channels and the image size of a model with these arguments."""
-    stated = description.arguments
+    source_arguments = description.arguments
     for name in ("mean", "std"):
-        stated[name] = adapt.statistics(stated[name], own["channels"])
-    if "image_size" in stated and checks.pair("image_size", stated["image_size"]) != own["image_size"]:
+        source_arguments[name] = adapt.statistics(source_arguments[name], own["channels"])
+    if (
+        "image_size" in source_arguments
+        and checks.pair("image_size", source_arguments["image_size"]) != own["image_size"]
+    ):
         description.evaluation.pop("full_size", None)
 
 
@@ -65,5 +72,5 @@ def metadata_of(description, source, num_classes):
     about |= {"evaluation": description.evaluation, "from": description.origins}
     if description.options.head == "require":
         keypoints = (description.arguments.get("maps") or {}).get("keypoints")
-        about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *OF_HEAD)
-    return about | own_notes(checkpoint, "name", "license", *OF_WORDS)
+        about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *HEAD_METADATA)
+    return about | own_notes(checkpoint, "name", "license", *WORDS_METADATA)

@@ -59,16 +59,16 @@ def inflated(
     arguments = arguments_of(model)
     _check(model, arguments)
     own, about = variables_of(model), model.get_layer("rescale").metadata
-    kept = num_classes is None and not time_depth
+    same_head = num_classes is None and not time_depth
     classes = arguments["num_classes"] if num_classes is None else num_classes
-    labels = {} if kept else {"labels": None}
-    known = {name: value for name, value in {**about, **labels, **(metadata or {})}.items() if value is not None}
-    given = {name: arguments[name] for name in ARGUMENTS if name in arguments} | {"num_classes": classes}
-    clips = video_vit(None, frames=frames, tubelet=tubelet, time_depth=time_depth, metadata=known, **given)
+    labels = {} if same_head else {"labels": None}
+    notes = {name: value for name, value in {**about, **labels, **(metadata or {})}.items() if value is not None}
+    options = {name: arguments[name] for name in ARGUMENTS if name in arguments} | {"num_classes": classes}
+    clips = video_vit(None, frames=frames, tubelet=tubelet, time_depth=time_depth, metadata=notes, **options)
     for path, variable in variables_of(clips).items():
-        if path in own and not (path.startswith("head/") and not kept):
+        if path in own and not (path.startswith("head/") and not same_head):
             value = keras.ops.convert_to_numpy(own[path])
-            variable.assign(OF_PATH.get(path, lambda value, *_: value)(value, clips, kernel))
+            variable.assign(CONVERSIONS.get(path, lambda value, *_: value)(value, clips, kernel))
     return clips
 
 
@@ -84,11 +84,9 @@ def _check(model, arguments):
         **{name: bool(tokens[name]) for name in tokens if name not in ("class_token", "class_position")},
         "merging": block is None,
     }
-    found = [name for name, has in other.items() if has]
-    if found:
-        raise ValueError(
-            f"A model of clips starts from a plain Vision Transformer. Received: {model.name!r} with {', '.join(found)}"
-        )
+    extras = [name for name, has in other.items() if has]
+    if extras:
+        raise ValueError(f"A model of clips starts from a plain ViT. Received: {model.name!r} with {', '.join(extras)}")
 
 
 def _tubelets(kernel, clips, how):
@@ -104,4 +102,4 @@ def _positions(table, clips, how):
     return np.concatenate([table[:, :prefix], np.tile(table[:, prefix:], (1, steps, 1))], axis=1)
 
 
-OF_PATH = {PROJECTION: _tubelets, POSITION: _positions}
+CONVERSIONS = {PROJECTION: _tubelets, POSITION: _positions}

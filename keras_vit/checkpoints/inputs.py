@@ -64,12 +64,12 @@ def _kernel_shape(step, checkpoint):
     return kernel
 
 
-def _stem_kernel(step, wanted, checkpoint):
+def _stem_kernel(step, target, checkpoint):
     shape = _kernel_shape(step, checkpoint)
-    if shape[:2] + shape[3:] != wanted[:2] + wanted[3:]:
-        raise ValueError(f"The stem's first kernel is {shape} in {str(checkpoint.path)!r}, not {wanted}.")
-    adapt.channels(dummy(shape), wanted[2])  # raises if they cannot be adapted
-    return step._replace(read=lambda: [adapt.channels(step.read()[0], wanted[2])])
+    if shape[:2] + shape[3:] != target[:2] + target[3:]:
+        raise ValueError(f"The stem's first kernel is {shape} in {str(checkpoint.path)!r}, not {target}.")
+    adapt.channels(dummy(shape), target[2])  # raises if they cannot be adapted
+    return step._replace(read=lambda: [adapt.channels(step.read()[0], target[2])])
 
 
 def _projection(step, model, arguments, checkpoint, form, options):
@@ -77,24 +77,24 @@ def _projection(step, model, arguments, checkpoint, form, options):
     if "tubelet" in arguments:
         return _tubelet_projection(step, model, arguments, checkpoint)
     *patch, channels, width = _kernel_shape(step, checkpoint)
-    patch, wanted, stem = tuple(patch), tuple(arguments["patch_size"]), arguments["stem"]
+    patch, target, stem = tuple(patch), tuple(arguments["patch_size"]), arguments["stem"]
     wanted_channels = model.get_layer("patches").input.shape[-1]
     if width != arguments["width"] or (stem is not None and channels != wanted_channels):
         raise ValueError(
             f"{str(checkpoint.path)!r} projects {channels} channels to {width}, "
             f"and the model {wanted_channels} to {arguments['width']}."
         )
-    if patch != wanted and options.patches == "require":
+    if patch != target and options.patches == "require":
         raise ValueError(
             f"{str(checkpoint.path)!r} has patches of {patch[0]} x {patch[1]} pixels, and the model of "
-            f"{wanted[0]} x {wanted[1]}. Pass patches='resize' to resample the kernels."
+            f"{target[0]} x {target[1]}. Pass patches='resize' to resample the kernels."
         )
     adapt.channels(dummy((1, 1, channels, 1)), wanted_channels)  # raises if they cannot be adapted
     method = form.resample_patches if options.patches == "resize" else options.patches
 
     def read():
         kernel = adapt.channels(step.read()[0], wanted_channels)
-        kernel = kernel if patch == wanted else resize_patches(kernel, wanted, method)
+        kernel = kernel if patch == target else resize_patches(kernel, target, method)
         return [kernel.reshape(-1, width)]  # (patch height * width * channels, width)
 
     return step._replace(read=read)
@@ -104,17 +104,17 @@ def _tubelet_projection(step, model, arguments, checkpoint):
     """Brings the kernel of tubelets to the model's channels, and flattens it."""
     shape = read_shape(step.form, checkpoint.shape(step.places[0]))
     *tubelet, channels, width = shape
-    wanted, own = model.get_layer("patches").input.shape[-1], [arguments["tubelet"], *arguments["patch_size"]]
+    count, own = model.get_layer("patches").input.shape[-1], [arguments["tubelet"], *arguments["patch_size"]]
     if tubelet != own or width != arguments["width"]:
         raise ValueError(
             f"{str(checkpoint.path)!r} has tubelets of {' x '.join(map(str, tubelet))} for a width of {width}, and the "
             f"model of {' x '.join(map(str, own))} for {arguments['width']}."
         )
-    adapt.channels(dummy((1, 1, channels, 1)), wanted)  # raises if they cannot be adapted
+    adapt.channels(dummy((1, 1, channels, 1)), count)  # raises if they cannot be adapted
 
     def read():
         kernel = step.read()[0]
-        kernel = adapt.channels(kernel.reshape(-1, 1, channels, width), wanted)  # (time * height * width, 1, c, width)
+        kernel = adapt.channels(kernel.reshape(-1, 1, channels, width), count)  # (time * height * width, 1, c, width)
         return [kernel.reshape(-1, width)]
 
     return step._replace(read=read)
@@ -133,8 +133,8 @@ def _position(path, steps, model, arguments, checkpoint, method, source_grid, cl
             f"Positions of {str(checkpoint.path)!r} have the shape {shape}, not (1, tokens, {encoder.width})."
         )
     registers = encoder.registers if REGISTERS in steps else 0  # new ones have no position in the file
-    known = prefix - encoder.registers + registers
-    cover, source = adapt.covered(shape[1], known, registers, source_grid, target, class_position)
+    prefix_size = prefix - encoder.registers + registers
+    cover, source = adapt.covered(shape[1], prefix_size, registers, source_grid, target, class_position)
 
     def parts():
         return adapt.table(step.read()[0], prefix, cover, source, target, method)

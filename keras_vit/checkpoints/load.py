@@ -11,7 +11,7 @@ from keras_vit.checkpoints.build import check_overrides
 from keras_vit.checkpoints.describe import LIBRARIES, NOTES, describe, without_weights
 from keras_vit.checkpoints.families import family_of
 from keras_vit.checkpoints.files.fetch import fetch
-from keras_vit.checkpoints.files.own import OF_HEAD, SAVED
+from keras_vit.checkpoints.files.own import HEAD_METADATA, SAVED
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint, open_files
 from keras_vit.checkpoints.heads import check_head, kind_of, note_kind
@@ -26,13 +26,18 @@ from keras_vit.models.backbone import check_plain
 from keras_vit.models.captioner import MARKS, captioner
 from keras_vit.models.options import flat
 from keras_vit.models.two_towers import two_towers
-from keras_vit.models.vilt import OF_WORDS
+from keras_vit.models.vilt import WORDS_METADATA
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import shapes_only
 from keras_vit.utils.warned import warn
 
-OF_WEIGHTS = ("labels", "name", "license", *OF_HEAD)  # metadata that belongs to the weights, not to the model
+WEIGHTS_METADATA = (
+    "labels",
+    "name",
+    "license",
+    *HEAD_METADATA,
+)  # metadata that belongs to the weights, not to the model
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
 
 
@@ -106,9 +111,9 @@ def load_weights(
 def _note(model, about, kind):
     """Writes what is known of loaded weights into the metadata of a model."""
     if isinstance(rescale := model.get_layer("rescale"), Rescale):
-        kept = {name: value for name, value in rescale.metadata.items() if name not in OF_WEIGHTS}
-        of_words = {name: about.pop(name) for name in OF_WORDS if name in about}
-        rescale.metadata = kept | about
+        own = {name: value for name, value in rescale.metadata.items() if name not in WEIGHTS_METADATA}
+        of_words = {name: about.pop(name) for name in WORDS_METADATA if name in about}
+        rescale.metadata = own | about
         note_kind(model, kind)
         if of_words:
             model.get_layer("words").metadata = of_words
@@ -174,8 +179,8 @@ def from_checkpoint(
     options = Options(format, head or "require", resample, patches, grid).checked(LIBRARIES)
     request = Request(source, part, head, options, overrides, metadata)
     if (own := own_file(source)) and holds(own, part):
-        asked = options.changed(patches="resize") | {"text": text, "head": head, "metadata": metadata}
-        return read_own(own, part, asked | overrides, sha256)
+        requested = options.changed(patches="resize") | {"text": text, "head": head, "metadata": metadata}
+        return read_own(own, part, requested | overrides, sha256)
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
         check_overrides(overrides)
@@ -245,18 +250,24 @@ def _both(files, text, request):
 
 def _check_architecture(source, description, own):
     """Raises ValueError if what a source states, and no shape shows, is not the model's."""
-    stated, origins = description.arguments, description.origins
-    if origins.get("num_heads") in STATED and stated["num_heads"] != own["num_heads"]:
-        raise ValueError(f"{str(source)!r} has {stated['num_heads']} heads, and the model {own['num_heads']}.")
+    source_arguments, origins = description.arguments, description.origins
+    if origins.get("num_heads") in STATED and source_arguments["num_heads"] != own["num_heads"]:
+        raise ValueError(
+            f"{str(source)!r} has {source_arguments['num_heads']} heads, and the model {own['num_heads']}."
+        )
     unclear = isinstance(origins.get("position"), (tables.Missing, tables.Assumed))  # the caller's model decides
     names = [] if unclear else ["rotary"]
     if own["pooling"] == "map":
         names += [f"pool.{name}" for name in POOL]
     if not isinstance(origins.get("block.norm_order"), tables.Assumed):
         names.append("block.norm_order")
-    published, present = (
+    source_values, model_values = (
         {name: flat(arguments)[name] for name in names} | ({} if unclear else without_weights(arguments))
-        for arguments in (stated, own)
+        for arguments in (source_arguments, own)
     )
-    if wrong := next((name for name in published if name in present and published[name] != present[name]), None):
-        raise ValueError(f"{str(source)!r} has {wrong} {published[wrong]!r}, and the model {present[wrong]!r}.")
+    if wrong := next(
+        (name for name in source_values if name in model_values and source_values[name] != model_values[name]), None
+    ):
+        raise ValueError(
+            f"{str(source)!r} has {wrong} {source_values[wrong]!r}, and the model {model_values[wrong]!r}."
+        )

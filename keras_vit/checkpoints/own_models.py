@@ -57,10 +57,10 @@ def read_own(path, part, overrides, sha256=None):
         FileNotFoundError: If there is no such file.
         ValueError: If it is damaged, or has no texts; for overrides.
     """
-    if said := ", ".join(f"{name}={value!r}" for name, value in overrides.items() if value is not None):
+    if received := ", ".join(f"{name}={value!r}" for name, value in overrides.items() if value is not None):
         raise ValueError(
             "Models of several inputs are as they were saved; of images and texts, part='image', the image tower, can "
-            f"be adapted. Received: part={part!r}, {said}"
+            f"be adapted. Received: part={part!r}, {received}"
         )
     model = _opened(path, sha256)
     structure = Traits(model).structure
@@ -95,13 +95,13 @@ def _check_texts(model, structure, path):
         )
 
 
-def load_own(model, source, given, sha256=None):
+def load_own(model, source, options, sha256=None):
     """Fills a model of several inputs with the weights, and the words, of a `.keras` file of an equal one.
 
     Args:
         model: The model.
         source: The file, or a run.
-        given: What the caller asks for besides. It must be empty.
+        options: What the caller asks for besides. It must be empty.
         sha256: As in `load_weights`.
 
     Raises:
@@ -113,28 +113,30 @@ def load_own(model, source, given, sha256=None):
             "Models of several inputs are loaded from a run or a .keras file; `from_pretrained` builds published ones. "
             f"Received: {str(source)!r}"
         )
-    if given:
-        said = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        raise ValueError(f"Models of several inputs are loaded as they were saved. Received: {said}")
-    theirs = _opened(path, sha256)
-    structures = [Traits(each).structure for each in (model, theirs)]
+    if options:
+        received = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        raise ValueError(f"Models of several inputs are loaded as they were saved. Received: {received}")
+    other = _opened(path, sha256)
+    structures = [Traits(each).structure for each in (model, other)]
     if structures[0] != "dit":
-        _check_texts(theirs, structures[1], path)
-    ours, shapes = ([weight.shape for weight in each.weights] for each in (model, theirs))
-    if structures[0] != structures[1] or ours != shapes:
-        wrong = next((pair for pair in zip(ours, shapes) if pair[0] != pair[1]), (f"{len(ours)} weights", len(shapes)))
+        _check_texts(other, structures[1], path)
+    sizes, shapes = ([weight.shape for weight in each.weights] for each in (model, other))
+    if structures[0] != structures[1] or sizes != shapes:
+        wrong = next(
+            (pair for pair in zip(sizes, shapes) if pair[0] != pair[1]), (f"{len(sizes)} weights", len(shapes))
+        )
         raise ValueError(
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
     alone = structures[0] == "dit"
-    parts, others = ([each] if alone else [*map(each.get_layer, TOWERS[:2])] for each in (model, theirs))
+    parts, others = ([each] if alone else [*map(each.get_layer, TOWERS[:2])] for each in (model, other))
     pairs = zip(_settings(parts), _settings(others))
     if wrong := next((pair for pair in pairs if pair[0] != pair[1]), None):
         raise ValueError(
             f"The model in {str(path)!r} must compute what the one to fill does: {_written(wrong[0])}. "
             f"Received: {_written(wrong[1])}"
         )
-    model.set_weights(theirs.get_weights())
+    model.set_weights(other.get_weights())
     keeper = "rescale" if alone else "words"
     parts[-1].get_layer(keeper).metadata = dict(others[-1].get_layer(keeper).metadata)
     return model

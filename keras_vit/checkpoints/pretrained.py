@@ -14,7 +14,7 @@ from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.remarks import Assumption
 from keras_vit.layers.inputs.stems import patch_size_on
 from keras_vit.models import variants
-from keras_vit.models.vit import DEFAULTS as OF_VIT
+from keras_vit.models.vit import DEFAULTS as VIT_DEFAULTS
 from keras_vit.models.vit import vit
 from keras_vit.utils import checks
 from keras_vit.utils.files import folder
@@ -39,14 +39,14 @@ def from_arguments(
         TypeError, ValueError: As `vit`; also for weights of another variant.
         ConnectionError: If weights cannot be downloaded.
     """
-    given = {} if variant is UNSAID else {"variant": variant}
+    variant_argument = {} if variant is UNSAID else {"variant": variant}
     if weights is None:
-        return vit(**given, **arguments)
+        return vit(**variant_argument, **arguments)
     checks.path("weights", weights)
-    variants.parse(given.get("variant"))  # raises for an unknown variant
+    variants.parse(variant_argument.get("variant"))  # raises for an unknown variant
     source, place = str(weights), location(weights)
     if place is not None:
-        variant, model = given.get("variant"), from_checkpoint(place, part="image", **arguments)
+        variant, model = variant_argument.get("variant"), from_checkpoint(place, part="image", **arguments)
     else:
         row = _meant(variant, source)
         variant, model = row.variant, _published(row.name, arguments)
@@ -56,7 +56,7 @@ def from_arguments(
     return model
 
 
-DEFAULTS = {"weights": None, **OF_VIT}  # of every argument of a recipe's model
+DEFAULTS = {"weights": None, **VIT_DEFAULTS}  # of every argument of a recipe's model
 
 
 def from_pretrained(source: str | os.PathLike, *, part: str | None = None, **overrides) -> keras.Model:
@@ -100,9 +100,9 @@ def _meant(variant, source):
             f"`variant` must be that of the weights, {whole.variant!r}. "
             f"Received: variant={variant!r}, weights={source!r}"
         )
-    found = [row for row in rows if row.name.partition("-")[2] == source]
-    asked = OF_VIT["variant"] if variant is UNSAID else variant
-    fits = [row for row in found if row.variant == asked] or (found if alone else [])
+    matches = [row for row in rows if row.name.partition("-")[2] == source]
+    usual = VIT_DEFAULTS["variant"] if variant is UNSAID else variant
+    fits = [row for row in matches if row.variant == usual] or (matches if alone else [])
     if len(fits) == 1:
         return fits[0]
     if fits:
@@ -111,13 +111,13 @@ def _meant(variant, source):
             f"{', '.join(row.variant for row in fits)}. Received: weights={source!r} without a variant"
         )
     if alone:
-        close, whose = checks.near(source, [row.name for row in rows]), ""
+        close, scope = checks.near(source, [row.name for row in rows]), ""
         close = close if close.startswith("Did") else f"Such as {rows[0].name!r}."  # of hundreds
     else:
         close = checks.near(source, [row.name.partition("-")[2] for row in rows if row.variant == variant])
-        whose = f" for {variant}"
+        scope = f" for {variant}"
     raise ValueError(
-        f"`weights` must be a path, or published{whose}. "
+        f"`weights` must be a path, or published{scope}. "
         f"Received: weights={source!r}. {close} keras_vit.list_checkpoints() has all."
     )
 

@@ -29,13 +29,23 @@ def warn_of_preparation(source, origins):
             warn(f"{str(source)!r}: {why}", Assumption)
 
 
-def warn_of_differences(source, stated, own, origins):
+def warn_of_differences(source, source_arguments, own, origins):
     """Warns if a model computes another function than the source of its weights."""
-    theirs, ours = ({k: flat(a)[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (stated, own))
+    source_values, model_values = (
+        {k: flat(a)[k] for k in FUNCTION} | of_stem(a["stem"]) for a in (source_arguments, own)
+    )
     unclear = {"mean", "std"} if isinstance(origins.get("mean"), Assumed) else set()
-    known = [name for name in ours if theirs.get(name) is not None and f"'{ours[name]}'" not in origins.get(name, "")]
-    known = [name for name in known if name not in unclear]
-    other = [f"{written(k, theirs[k])} (the model: {ours[k]!r})" for k in known if not same(theirs[k], ours[k])]
+    names = [
+        name
+        for name in model_values
+        if source_values.get(name) is not None and f"'{model_values[name]}'" not in origins.get(name, "")
+    ]
+    names = [name for name in names if name not in unclear]
+    other = [
+        f"{written(k, source_values[k])} (the model: {model_values[k]!r})"
+        for k in names
+        if not same(source_values[k], model_values[k])
+    ]
     if other:
         warn(
             f"The weights of {str(source)!r} fit, but belong to a model with {', '.join(other)}. "

@@ -14,7 +14,7 @@ import safetensors.numpy
 
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import FORMATS, NOTED, STEM, Description, of_stem
-from keras_vit.checkpoints.files.own import OF_HEAD
+from keras_vit.checkpoints.files.own import HEAD_METADATA
 from keras_vit.checkpoints.files.read import SUFFIXES, open_checkpoint
 from keras_vit.checkpoints.heads import KIND
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
@@ -34,7 +34,7 @@ from keras_vit.utils.losses import end_of
 WRITTEN = tuple(dict.fromkeys(form.library for form in FORMATS if form.express))
 APPROXIMATE = ("block.gelu", "norm.epsilon", "mean", "std", "num_heads")  # a format may have no place for these
 FIXED = ("sincos1d", "sincos2d")
-OF_TEACHER = ("pool_distilled", "head_distilled", "logits")  # layers after the head of a model with two
+TEACHER_LAYERS = ("pool_distilled", "head_distilled", "logits")  # layers after the head of a model with two
 # The tensors themselves show these.
 UNCOMPARED = ("stem", "block.layer_scale", "tokens.class_position", "width", "depth")
 
@@ -87,7 +87,7 @@ def save_checkpoint(
         check_free(folder / name, overwrite)
     notes = {"arguments": {k: flat(arguments)[k] for k in NOTED}, "evaluation": arguments["evaluation"]}
     notes |= {"labels": arguments["labels"]} if arguments["labels"] else {}
-    notes |= {name: metadata[name] for name in OF_HEAD if metadata.get(name) and name != GIVES}
+    notes |= {name: metadata[name] for name in HEAD_METADATA if metadata.get(name) and name != GIVES}
     notes |= {KIND: arguments[GIVES]} if arguments["num_classes"] else {}
     if isinstance(arguments["stem"], ResNetStem):
         notes["arguments"]["stem"] = {k: getattr(arguments["stem"], k) for k in STEM}
@@ -159,8 +159,8 @@ def _write(path, arrays, notes):
 
 def _arrays(model, form, arguments):
     """Returns the model's weights under the format's canonical names."""
-    read = keras.ops.convert_to_numpy
-    variables = {path: np.asarray(read(v), "float32") for path, v in variables_of(model).items()}
+    to_array = keras.ops.convert_to_numpy
+    variables = {path: np.asarray(to_array(v), "float32") for path, v in variables_of(model).items()}
     for name, value in _in_units(model, variables).items():
         variables[name] = value.astype("float32")
     if arguments["position"] == "learned" and POSITION not in variables:
@@ -190,7 +190,7 @@ def _in_units(model, variables):
     names = [layer.name for layer in model.layers]
     after = model.layers[[*names, "head"].index("head") + 1 :]
     units = [layer for layer in after if isinstance(layer, keras.layers.Rescaling)]
-    others = [layer.name for layer in after if layer not in units and layer.name not in OF_TEACHER]
+    others = [layer.name for layer in after if layer not in units and layer.name not in TEACHER_LAYERS]
     if end_of(model) == "softmax":  # readers of logits compute it
         others.remove(names[-1])
     if others:
@@ -215,24 +215,24 @@ def _not_recorded(model, path, form, arguments, arrays):
             raise OSError(f"the file differs from the model in {listing(wrong)}")
         names = form.names(checkpoint.shapes)
         shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-        read, evaluation, _ = form.architecture(shapes, checkpoint)
-        known = {k: v for k, v in read.items() if v is not None or k != "num_heads"}
-        ours, theirs = flat(arguments), flat(merged(DEFAULTS, {"image_size": arguments["image_size"]}, known))
-        compared = [k for k in ours if k in theirs and k not in UNCOMPARED]
-        other = [k for k in compared if not same(theirs[k], ours[k])]
+        source_arguments, evaluation, _ = form.architecture(shapes, checkpoint)
+        recorded = {k: v for k, v in source_arguments.items() if v is not None or k != "num_heads"}
+        own, source = flat(arguments), flat(merged(DEFAULTS, {"image_size": arguments["image_size"]}, recorded))
+        compared = [k for k in own if k in source and k not in UNCOMPARED]
+        other = [k for k in compared if not same(source[k], own[k])]
         if set(other) - set(APPROXIMATE):
-            kind = ", ".join(_written({k: ours[k] for k in other if k not in APPROXIMATE}))
+            kind = ", ".join(_written({k: own[k] for k in other if k not in APPROXIMATE}))
             raise ValueError(f"The {form.name} format has no model with {kind}.")
         if arguments["position"] == model.get_layer("encoder").position:
             steps_for(model, Description(checkpoint, form, names, {**arguments, "tokens": {}}, evaluation, {}))
-        lost = _written({k: ours[k] for k in other})
+        lost = _written({k: own[k] for k in other})
         if form.name == "google" and arguments[GIVES] != "classes":
             lost.append(f"metadata={{{GIVES!r}: {{'head': {arguments[GIVES]!r}}}}}")
         lost += ["token merging"] * any(isinstance(layer, MergingBlock) for layer in model.layers)
         if form.name == "google" and len(set(grid(arguments))) == 2:
             lost.append(f"a grid of {grid(arguments)}")
-        ours, theirs = (of_stem(a.get("stem")) for a in (arguments, read))
-        lost += [f"{k}={v!r}" for k, v in ours.items() if theirs.get(k) != v]
+        own, source = (of_stem(a.get("stem")) for a in (arguments, source_arguments))
+        lost += [f"{k}={v!r}" for k, v in own.items() if source.get(k) != v]
         return lost, difference(arguments["evaluation"], DEFAULT | evaluation, arguments["image_size"])
 
 

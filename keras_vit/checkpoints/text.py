@@ -21,7 +21,7 @@ from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
 TOWERS = (huggingface_text.FORMAT, openai_text.FORMAT, google_text.FORMAT)
-DECODERS = (huggingface_gpt2.FORMAT, huggingface_trocr.FORMAT, huggingface_blip.OF_TEXT)
+DECODERS = (huggingface_gpt2.FORMAT, huggingface_trocr.FORMAT, huggingface_blip.TEXT_FORMAT)
 ARGUMENTS = {build: tuple(inspect.signature(build).parameters) for build in (text_tower, text_decoder)}
 KNOWN = tuple(dict.fromkeys(name for names in ARGUMENTS.values() for name in names))
 HEAD, TABLE = "head/kernel", "words/word_embedding"  # of decoders, as rows name them
@@ -32,13 +32,13 @@ IMAGE_ONLY = {"head": None, "resample": None, "patches": "resize", "grid": None}
 def check_part(part, text, overrides, **of_image):
     """Raises ValueError for arguments of `from_checkpoint` that do not belong to the part."""
     checks.one_of("part", part, (None, "image", "text", "both"))
-    given = [f"{name}={value!r}" for name, value in of_image.items() if value != IMAGE_ONLY[name]]
-    if part == "text" and given:
-        raise ValueError(f"A text tower has no {', '.join(of_image)}. Received: part='text', {', '.join(given)}")
+    received = [f"{name}={value!r}" for name, value in of_image.items() if value != IMAGE_ONLY[name]]
+    if part == "text" and received:
+        raise ValueError(f"A text tower has no {', '.join(of_image)}. Received: part='text', {', '.join(received)}")
     if part == "both" and (of_image["head"] == "new" or "num_classes" in overrides):
-        given = "head='new'" if of_image["head"] == "new" else f"num_classes={overrides['num_classes']!r}"
+        received = "head='new'" if of_image["head"] == "new" else f"num_classes={overrides['num_classes']!r}"
         raise ValueError(
-            f"Both towers need the file's head, which brings images to the texts' space. Received: {given}"
+            f"Both towers need the file's head, which brings images to the texts' space. Received: {received}"
         )
     if text is not None and part not in (None, "both"):
         raise ValueError(f"`text` is for part='both'. Received: part={part!r}, text={checks.shown(text)}")
@@ -58,8 +58,8 @@ def described_decoder(checkpoint, form, names, request):
     description, arguments = _described(checkpoint, form, names, request, text_decoder)
     length, ways = written_by(checkpoint.config)
     arguments["metadata"] |= {"length": length} if length and "length" not in (request.metadata or {}) else {}
-    said = (f"{str(checkpoint.path)!r}: {otherwise(ways)}",) if ways else ()
-    return description._replace(remarks=description.remarks + said), arguments
+    remark = (f"{str(checkpoint.path)!r}: {otherwise(ways)}",) if ways else ()
+    return description._replace(remarks=description.remarks + remark), arguments
 
 
 def _described(checkpoint, form, names, request, build):
@@ -67,12 +67,12 @@ def _described(checkpoint, form, names, request, build):
     checks.options("overrides", overrides, ARGUMENTS[build])
     shapes = {name: checkpoint.shape(place) for name, place in names.items()}
     with one_error(checkpoint, form):
-        stated, tokens, origins = form.architecture(shapes, checkpoint)
-        if "tied" in stated:
-            stated["tied"] = _ties(stated["tied"], form, names, checkpoint)
+        source_arguments, tokens, origins = form.architecture(shapes, checkpoint)
+        if "tied" in source_arguments:
+            source_arguments["tied"] = _ties(source_arguments["tied"], form, names, checkpoint)
     if overrides.get("pooling", "end") != "end":
-        stated.pop("end", None)
-    arguments = {**stated, **overrides}
+        source_arguments.pop("end", None)
+    arguments = {**source_arguments, **overrides}
     description = Description(checkpoint, form, names, arguments, tokens, origins, remarks=tuple(checkpoint.remarks))
     description.require(overrides)
     origins |= dict.fromkeys(set(origins) & set(overrides), "given")
@@ -90,17 +90,17 @@ def numbers_of(description):
     return numbers | {mark: description.evaluation[mark] for mark in MARKS if mark in description.evaluation}
 
 
-def _ties(stated, form, names, checkpoint):
+def _ties(tied, form, names, checkpoint):
     """Returns whether the logits' matrix is the table of words: as in transformers 5, one that differs is not.
 
-    `stated` is what the settings say, which decide where the file has no matrix of its own.
+    `tied` is what the settings say, which decide where the file has no matrix of its own.
     """
-    theirs = {row.ours: row.theirs for row in form.rows}
-    if theirs[HEAD] not in names:
-        return stated
-    own, table = (checkpoint.array(names[theirs[ours]]) for ours in (HEAD, TABLE))
+    names_of = {row.ours: row.theirs for row in form.rows}
+    if names_of[HEAD] not in names:
+        return tied
+    own, table = (checkpoint.array(names[names_of[path]]) for path in (HEAD, TABLE))
     alike = np.array_equal(own, table)
-    if stated and not alike:
+    if tied and not alike:
         warn(
             f"{str(checkpoint.path)!r}: its settings say that the matrix of the logits is the table of words, and it "
             "has another: this one is taken, as by transformers 5."

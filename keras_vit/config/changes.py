@@ -104,20 +104,20 @@ def called(name, recipe):
     It is the last part of theirs, whatever is before it, or what other libraries call them.
     """
     arguments = [f"model.{each}" for each in inspect.signature(vit).parameters]
-    known, last = dict.fromkeys([*names(recipe), *arguments]), name.rpartition(".")[2]
-    found = [each for each in known if each.rpartition(".")[2] in (last, OTHERS.get(last))]
-    return sorted(found, key=lambda each: each.count("."))
+    candidates, last = dict.fromkeys([*names(recipe), *arguments]), name.rpartition(".")[2]
+    matches = [each for each in candidates if each.rpartition(".")[2] in (last, OTHERS.get(last))]
+    return sorted(matches, key=lambda each: each.count("."))
 
 
 def _meant(name, recipe):
     """Returns which names can be meant by one that does not exist, of an option those in the same dictionary."""
     holder, _, option = name.rpartition(".")
-    known = names(recipe)
-    inside = [each.rpartition(".")[2] for each in known if each.rpartition(".")[0] == holder]
+    all_names = names(recipe)
+    inside = [each.rpartition(".")[2] for each in all_names if each.rpartition(".")[0] == holder]
     if inside and "." in holder:
         return checks.near(option, inside)
-    found = called(name, recipe)
-    return f"Did you mean {' or '.join(map(repr, found))}?" if found else checks.near(name, known)
+    matches = called(name, recipe)
+    return f"Did you mean {' or '.join(map(repr, matches))}?" if matches else checks.near(name, all_names)
 
 
 def _head_options(recipe):
@@ -169,9 +169,9 @@ def words(recipe, base):
     """Returns the words, as `parse` takes them, that change a recipe into another, for options that both can say."""
     changes = {name: getattr(recipe, name) for name in TOP if getattr(recipe, name) != getattr(base, name)}
     for part in PARTS:
-        ours, theirs = getattr(recipe, part), getattr(base, part)
+        part_values, base_values = getattr(recipe, part), getattr(base, part)
         for name in _fields(recipe, part):
-            if getattr(ours, name) != getattr(theirs, name, None):
-                changes[f"{part}.{name}"] = getattr(ours, name)
+            if getattr(part_values, name) != getattr(base_values, name, None):
+                changes[f"{part}.{name}"] = getattr(part_values, name)
     changes |= {f"model.{key}": value for key, value in recipe.model.items() if base.model.get(key) != value}
     return [f"{name}={value}" for name, value in changes.items()]

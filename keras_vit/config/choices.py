@@ -113,16 +113,16 @@ def combinations(options, draw=None):
     if min(count, draw or math.inf) > MOST:
         raise ValueError(f"A sweep must have at most {MOST:,} runs. Received: {min(count, draw or math.inf):,}")
     if draw is None or draw >= count:
-        found = itertools.product(*options.values())
+        rows = itertools.product(*options.values())
     else:
-        random, known = np.random.default_rng(SEED), {}
+        random, drawn = np.random.default_rng(SEED), {}
         for _ in range(TRIES * draw):
             values = [_drawn(each, random) for each in options.values()]
-            known.setdefault(repr(values), values)
-            if len(known) == draw:
+            drawn.setdefault(repr(values), values)
+            if len(drawn) == draw:
                 break
-        found = known.values()
-    return [dict(zip(options, values)) for values in found]
+        rows = drawn.values()
+    return [dict(zip(options, values)) for values in rows]
 
 
 def _drawn(values, random):
@@ -143,6 +143,6 @@ def label(changes, names):
     """
     last = [name.rpartition(".")[2] for name in names]
     short = last if len(set(last)) == len(last) else names
-    said = ",".join(f"{name}={changes[full]}" for name, full in zip(short, names))
-    safe = re.sub(r"[^\w.,=+()-]", "_", said)[:LONGEST]
-    return safe if safe == said else f"{safe}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    text = ",".join(f"{name}={changes[full]}" for name, full in zip(short, names))
+    safe = re.sub(r"[^\w.,=+()-]", "_", text)[:LONGEST]
+    return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

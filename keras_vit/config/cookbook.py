@@ -43,8 +43,8 @@ def recipe_path(name):
     if str(name) not in list_recipes():
         instead = misplaced.instead_of_recipe(str(name), list_recipes(), load_recipe)
         if instead or path.exists():
-            meant = f" Did you mean {instead}?" if instead else ""
-            raise ValueError(f"A recipe must be a name or a Python file.{meant} Received: {str(name)!r}")
+            hint = f" Did you mean {instead}?" if instead else ""
+            raise ValueError(f"A recipe must be a name or a Python file.{hint} Received: {str(name)!r}")
         if path.suffix == ".py" or path.name != str(name):
             raise FileNotFoundError(f"There is no file {str(name)!r}.")
         raise ValueError(f"There is no recipe {str(name)!r}. {checks.near(name, list_recipes())}")
@@ -163,7 +163,7 @@ def weights_path(recipe, adapted=()):
     other = [k for k in {**trained, **own} if trained.get(k) != own.get(k) and k not in (*_HARMLESS, *adapted)]
     if other:
         raise ValueError(f"The trained weights {path.name!r} do not fit this model. Different: {', '.join(other)}.")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != recipe.weights.sha256:
-        raise ValueError(f"{str(path)!r} is damaged: its SHA-256 must be {recipe.weights.sha256}. Received: {found}")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if digest != recipe.weights.sha256:
+        raise ValueError(f"{str(path)!r} is damaged: its SHA-256 must be {recipe.weights.sha256}. Received: {digest}")
     return path

@@ -12,17 +12,17 @@ TABLES, YAML = (".csv", ".jsonl", ".parquet"), (".yaml", ".yml")
 CLASSES = {BOXES: "task.classes=()", MASKS: 'task.classes=("background", "NAME")'}  # of boxes, those of the data
 
 
-def instead_of_recipe(given, recipes, load):
+def instead_of_recipe(name, recipes, load):
     """Returns a recipe with its options, as words of a command, for data, a run or a model; `None` for anything else.
 
     Args:
-        given: What was passed as the name of a recipe, a text.
+        name: What was passed as the name of a recipe, a text.
         recipes: Names of the recipes of the package.
         load: Function from such a name to its recipe.
     """
-    path = pathlib.Path(given)
-    if given.startswith(KINDS):
-        return _of_folder(pathlib.Path(given.partition(":")[2])) if given.startswith("folder:") else _on(given)
+    path = pathlib.Path(name)
+    if name.startswith(KINDS):
+        return _of_folder(pathlib.Path(name.partition(":")[2])) if name.startswith("folder:") else _on(name)
     if path.is_dir():
         return _of_run(path, recipes, load) if (path / "recipe.json").is_file() else _of_folder(path)
     if not path.is_file():
@@ -33,8 +33,8 @@ def instead_of_recipe(given, recipes, load):
         other = "" if path.stem == "metadata" else f", where the table must be called metadata{path.suffix}"
         return f"{_on(f'folder:{path.parent}')}{other}"
     if path.suffix == ".json":
-        known = path.name in ("annotations.json", "_annotations.coco.json")
-        other = "" if known else ", where COCO's file must be called annotations.json"
+        standard = path.name in ("annotations.json", "_annotations.coco.json")
+        other = "" if standard else ", where COCO's file must be called annotations.json"
         return f"{_of_other(path.parent, BOXES)}{other}"
     return _on(f"folder:{path}", BOXES, CLASSES[BOXES]) if path.suffix in YAML else None
 
@@ -70,8 +70,8 @@ def _of_folder(path):
         labeled = any(table_file.find(place) or len(_inside(place)) > 1 for place in places[-1:])
     except (ValueError, OSError):  # several tables, or a folder that cannot be read: `fit` says so
         labeled = True
-    given = _on(f"folder:{path}", LABELED, *_named(_splits(path)))
-    return given if labeled else f"{given}, where each class must have its folder of images"
+    command = _on(f"folder:{path}", LABELED, *_named(_splits(path)))
+    return command if labeled else f"{command}, where each class must have its folder of images"
 
 
 def _of_other(path, recipe):
@@ -100,7 +100,11 @@ def _inside(path):
 
 def _named(splits):
     """Returns the changes that name splits; the test split is the validation split where there is none."""
-    found = {name.lower()[:2]: name for name in splits}
-    if not {"tr", "va"} <= set(found):
+    by_prefix = {name.lower()[:2]: name for name in splits}
+    if not {"tr", "va"} <= set(by_prefix):
         return []
-    return [f"data.train={found['tr']}", f"data.validation={found['va']}", f"data.test={found.get('te', found['va'])}"]
+    return [
+        f"data.train={by_prefix['tr']}",
+        f"data.validation={by_prefix['va']}",
+        f"data.test={by_prefix.get('te', by_prefix['va'])}",
+    ]

@@ -14,7 +14,7 @@ from keras_vit.traits import Traits
 from keras_vit.utils import checks, files
 
 OURS = (ValueError, TypeError, RuntimeError, OSError, ImportError, MemoryError)  # with one line each
-OF_OPENVINO = ("Exception from", "Check '")  # its errors begin so, and end with the reason
+OPENVINO_ERRORS = ("Exception from", "Check '")  # its errors begin so, and end with the reason
 NOISE = ("Exception encountered when calling", "in user code:", "File ", "Arguments received", "Call arguments")
 IN_FOLDER = "assets.extra/keras_vit.json"  # of a SavedModel; a file has its JSON next to it
 
@@ -122,6 +122,6 @@ def _failed(export, error):
     lines = [line.strip() for line in re.sub(r"\x1b\[\d*m", "", str(error)).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(NOISE)] or [type(error).__name__]
     missing = [line.removeprefix("-- ") for line in lines if "No conversion rule" in line]
-    line = (missing or [told[-1 if lines[0].startswith(OF_OPENVINO) else 0]])[0].rstrip(".")
+    line = (missing or [told[-1 if lines[0].startswith(OPENVINO_ERRORS) else 0]])[0].rstrip(".")
     format = f"a {export.path.suffix} file" if export.path.suffix else "a SavedModel"
     return RuntimeError(f"{export.model.name!r} cannot be exported as {format}: {line:.300}. Nothing was kept.")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_vit.checkpoints.files.own import OF_HEAD
+from keras_vit.checkpoints.files.own import HEAD_METADATA
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.frozen.index import flat, opened
 from keras_vit.frozen.neighbors import classes_of, embedder_of
@@ -112,5 +112,5 @@ def _with_head(model, kernel, bias, names):
     shared = Model(input_of(model, [vectors]), head(vectors), name=model.name)
     copy = fill(keras.models.clone_model(shared), shared.get_weights())
     copy.get_layer("head").set_weights([kernel, bias])
-    keep(copy, OF_HEAD, labels=names)
+    keep(copy, HEAD_METADATA, labels=names)
     return copy

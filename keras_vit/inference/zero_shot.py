@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_vit.checkpoints.files.own import OF_HEAD
+from keras_vit.checkpoints.files.own import HEAD_METADATA
 from keras_vit.explain.embedding import unit
 from keras_vit.explain.towers import own_words, projected, projection_of, text_vectors, towers_of
 from keras_vit.frozen.embedder import Embedder
@@ -150,7 +150,7 @@ def zero_shot_classifier(
     head.set_weights([towers.scale * vectors.T, np.full(len(classes), towers.bias or 0)])
     copy = fill(keras.models.clone_model(shared, clone_function=_renamed), shared.get_weights())
     kind = {} if towers.bias is None else {GIVES: {"head": "labels"}}
-    keep(copy, OF_HEAD, **kind, labels=classes)
+    keep(copy, HEAD_METADATA, **kind, labels=classes)
     return copy
 
 

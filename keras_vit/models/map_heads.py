@@ -6,8 +6,8 @@ from keras_vit.models import anatomy
 from keras_vit.utils.keras_private import call_of
 
 HEADS = {"depth": DepthHead, "heatmaps": PoseHead}  # by the kind of what they give
-OF_TAPS = ("kind", "blocks", "normed", "whole")  # what is not an option of the layer
-OF_LAYER = ("name", "dtype", "trainable", "parts", "grid", "size")  # what follows from the encoder
+TAP_OPTIONS = ("kind", "blocks", "normed", "whole")  # what is not an option of the layer
+LAYER_OPTIONS = ("name", "dtype", "trainable", "parts", "grid", "size")  # what follows from the encoder
 
 
 def with_head(encoder, stated):
@@ -19,7 +19,7 @@ def with_head(encoder, stated):
             last of them the encoder's; `normed`, whether they go through the last normalization; `whole`, whether its
             `size` is the image's; and options of the layer.
     """
-    options = {name: value for name, value in stated.items() if name not in OF_TAPS}
+    options = {name: value for name, value in stated.items() if name not in TAP_OPTIONS}
     size = {"size": encoder.input_shape[1:3]} if stated.get("whole") else {}
     tokens = [encoder.get_layer(f"block_{i}").output for i in stated["blocks"][:-1]]
     if stated["normed"]:
@@ -40,7 +40,7 @@ def head_of(model):
     normed = calls[0].operation.name == "norm"
     calls = [_before_pool(call_of(call.input_tensors[0])) for call in calls] if normed else calls
     config = head.get_config()
-    options = {name: value for name, value in config.items() if name not in OF_LAYER}
+    options = {name: value for name, value in config.items() if name not in LAYER_OPTIONS}
     whole = {"whole": head.size is not None} if kind == "depth" else {}
     return {"kind": kind, "blocks": tuple(_number(call) for call in calls), "normed": normed, **whole, **options}
 

@@ -14,7 +14,7 @@ from keras_vit.utils import checks
 from keras_vit.utils.keras_private import call_of, calls_after
 from keras_vit.utils.warned import warn
 
-OF_OUTPUTS = ("labels", "temperature", "thresholds")  # metadata that belong to the layers which make the outputs,
+OUTPUT_METADATA = ("labels", "temperature", "thresholds")  # metadata that belong to the layers which make the outputs,
 ORDERLY = {  # operations after a head that leave each class in its place
     "Softmax", "Sigmoid", "Activation", "Dropout", "Identity", "Cast", "Average", "Add", "Multiply", "Subtract",
     "Divide", "TrueDivide", "Rescaling", "Negative", "LogSoftmax",
@@ -35,11 +35,11 @@ def metadata(model):
     layer = keeper(model)
     kept = plain(layer.metadata) if layer else {}
     of, others = kept.pop(OF, None), kept.pop(OTHERS, {})
-    if any(kept.get(name) for name in OF_OUTPUTS) or others:
+    if any(kept.get(name) for name in OUTPUT_METADATA) or others:
         heads = heads_of(model)
         unmarked = layer.name == "rescale" and not (heads and set(heads) <= set(HEADS))  # of a builder, with a new head
         if heads and (unmarked if of is None else heads != of):
-            kept = {name: value for name, value in kept.items() if name not in OF_OUTPUTS}
+            kept = {name: value for name, value in kept.items() if name not in OUTPUT_METADATA}
             kept |= others.get(" ".join(heads), {})
     return {name: value for name, value in kept.items() if value}
 
@@ -50,13 +50,13 @@ def keep(model, without=(), **values):
         return
     heads, before = heads_of(model), plain(layer.metadata)
     others = {key: value for key, value in before.get(OTHERS, {}).items() if key != " ".join(heads)}
-    of, theirs = before.get(OF), {name: before[name] for name in OF_OUTPUTS if before.get(name)}
+    of, theirs = before.get(OF), {name: before[name] for name in OUTPUT_METADATA if before.get(name)}
     if theirs and of and heads != of:
         others[" ".join(of)] = theirs
     kept = {name: value for name, value in metadata(model).items() if name not in without} | values
     OWNERS.setdefault(layer, {}).update({head.name: weakref.ref(head) for head in _heads(model)})
     heads = heads_of(model)
-    marks = ({OF: heads} if set(kept) & set(OF_OUTPUTS) else {}) | ({OTHERS: others} if others else {})
+    marks = ({OF: heads} if set(kept) & set(OUTPUT_METADATA) else {}) | ({OTHERS: others} if others else {})
     layer.metadata = kept | marks
 
 

@@ -111,7 +111,7 @@ def vilt(
     if not isinstance(metadata, (dict, type(None))):
         raise ValueError(f"`metadata` must be a dictionary. Received: metadata={checks.shown(metadata)}")
     about = dict(metadata or {})
-    of_words = {key: about.pop(key) for key in OF_WORDS if key in about}
+    of_words = {key: about.pop(key) for key in WORDS_METADATA if key in about}
     dtype = keras.dtype_policies.get(dtype)
     norm = {**norm, "dtype": dtype}
 
@@ -150,5 +150,5 @@ def vilt(
     return Model({"images": images, "texts": texts}, x, name=name or sizes.name.replace("vit_", "vilt_", 1))
 
 
-OF_WORDS = ("words", "tokens")  # metadata of the layer `words`: a table, or the source of a published tokenizer
+WORDS_METADATA = ("words", "tokens")  # metadata of the layer `words`: a table, or the source of a published tokenizer
 ARGUMENTS = tuple(inspect.signature(vilt).parameters)

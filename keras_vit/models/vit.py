@@ -10,7 +10,7 @@ from keras_vit.layers import PatchEncoder, Patches, Positions, Rescale, TokenPoo
 from keras_vit.layers.attention.rotary import rotary_options
 from keras_vit.layers.blocks.norms import norm as norm_layer
 from keras_vit.layers.functional import Model
-from keras_vit.layers.heads.token_pool import OF_CLASS_TOKEN
+from keras_vit.layers.heads.token_pool import TOKEN_POOLINGS
 from keras_vit.layers.inputs.patch_dropout import dropout_of
 from keras_vit.layers.inputs.stems import patch_size_on, stem_for
 from keras_vit.models import options, variants
@@ -146,11 +146,11 @@ def vit(
     tokens, norm = options.complete("tokens", tokens), options.complete("norm", norm)
     block, pool = options.complete("block", block), options.complete("pool", pool)
     if tokens["class_token"] is None:
-        tokens["class_token"] = pooling in OF_CLASS_TOKEN
+        tokens["class_token"] = pooling in TOKEN_POOLINGS
     height_width = checks.pair("image_size", image_size)
     checks.switch(**{name: tokens[name] for name in ("distilled", "pre_norm", "block_positions")})
     checks.above_zero(layer_scale=1.0 if block["layer_scale"] is None else block["layer_scale"])
-    if pooling in OF_CLASS_TOKEN and not tokens["class_token"]:
+    if pooling in TOKEN_POOLINGS and not tokens["class_token"]:
         raise ValueError(f"pooling={pooling!r} needs the class token. Received: class_token={tokens['class_token']!r}")
     poolings = ("token",) if num_classes else ("token", "none")
     if tokens["distilled"] and (final_norm == "after" or pooling not in poolings):

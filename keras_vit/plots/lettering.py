@@ -9,7 +9,7 @@ from keras_vit.utils.warned import warn
 
 LETTERS = 24  # of a class's name in a figure of many, at most
 MISSING = "Glyph .* missing"
-OF_OTHER_SCRIPTS = (
+FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Noto Sans JP", "Noto Sans SC", "Noto Sans KR",
     "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "IPAexGothic", "IPAGothic", "TakaoGothic",
     "Droid Sans Fallback", "Arial Unicode MS", "Hiragino Sans", "PingFang SC", "Apple SD Gothic Neo", "Yu Gothic",
@@ -45,7 +45,7 @@ def families():
     from matplotlib import font_manager
 
     installed = {font.name for font in font_manager.fontManager.ttflist}
-    return [matplotlib.rcParamsDefault["font.sans-serif"][0], *(name for name in OF_OTHER_SCRIPTS if name in installed)]
+    return [matplotlib.rcParamsDefault["font.sans-serif"][0], *(name for name in FONTS if name in installed)]
 
 
 @contextlib.contextmanager
@@ -83,7 +83,7 @@ def add_fallbacks(figure):
 def _warn(letters):
     warn(
         f"No installed font has {', '.join(map(repr, letters))[:80]}: boxes are drawn. Install one of that script, "
-        f"such as {OF_OTHER_SCRIPTS[0]} (the package fonts-noto-cjk on Debian and Ubuntu), and start Python again."
+        f"such as {FONTS[0]} (the package fonts-noto-cjk on Debian and Ubuntu), and start Python again."
     )
 
 

@@ -19,7 +19,7 @@ MOST_FRAMES = 200_000  # of a file: an hour at 50 frames a second
 MOST_OF_FRAME = 2**26  # pixels; Pillow keeps up to five copies of an animation's canvas
 # Pixels that are decoded on the way to the last frame that is wanted, at most: a few seconds, and of larger files more,
 # of which each byte stands for so many in animations and in videos of a picture that hardly moves.
-MOST_DECODED, OF_ANIMATIONS, OF_VIDEOS = 2_000_000_000, 5_000, 20_000
+MOST_DECODED, PER_BYTE_OF_ANIMATIONS, PER_BYTE_OF_VIDEOS = 2_000_000_000, 5_000, 20_000
 
 
 class UnreadableError(ValueError):
@@ -68,7 +68,7 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True):
     need([name])
     try:
         animated = ending(name) in BY_PILLOW
-        per_byte = (OF_ANIMATIONS if animated else OF_VIDEOS) * by_bytes
+        per_byte = (PER_BYTE_OF_ANIMATIONS if animated else PER_BYTE_OF_VIDEOS) * by_bytes
         most_decoded = max(MOST_DECODED, per_byte * os.path.getsize(name))
         limits = (most_pixels, most_decoded)
         frames = (_by_pillow if animated else _by_av)(name, channels, choose, *limits)

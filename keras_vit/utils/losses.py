@@ -33,8 +33,8 @@ def loss_of(model):
     return keras.losses.get(given[0]) if len(given) == 1 and given[0] is not None else None
 
 
-OF_LABELS = {"BinaryCrossentropy", "BinaryFocalCrossentropy"}
-OF_NUMBERS = {
+LABEL_LOSSES = {"BinaryCrossentropy", "BinaryFocalCrossentropy"}
+NUMBER_LOSSES = {
     "MeanSquaredError", "MeanAbsoluteError", "MeanSquaredLogarithmicError", "MeanAbsolutePercentageError", "Huber",
     "LogCosh",
 }  # fmt: skip
@@ -47,9 +47,9 @@ def kind_of_loss(model):
         return None
     name = type(loss).__name__ if isinstance(loss, keras.losses.Loss) else getattr(loss, "__name__", "")
     name = name if isinstance(loss, keras.losses.Loss) else name.title().replace("_", "")
-    if name in OF_LABELS and model.output_shape[-1] > 1 and end_of(model) != "softmax":
+    if name in LABEL_LOSSES and model.output_shape[-1] > 1 and end_of(model) != "softmax":
         return "labels"
-    return "numbers" if name in OF_NUMBERS and end_of(model) is None else None
+    return "numbers" if name in NUMBER_LOSSES and end_of(model) is None else None
 
 
 def untrainable(model):

@@ -36,8 +36,8 @@ READ_OFF = {  # what layers see in their input
     "the width": ARGUMENTS["width"] + " width channels in_channels in_features input_dim",
     "the width of a head, which is the width divided by `num_heads`,": "key_dim value_dim head_dim head_size dim_head",
 }
-OF_EVERY_LAYER = {"metadata", "parts"}
-OF_KERAS = {
+OPTIONS_OF_LAYERS = {"metadata", "parts"}
+KERAS_NAMES = {
     "activity_regularizer", "autocast", "batch_input_shape", "batch_shape", "dtype", "dynamic", "implementation",
     "input_dim", "input_shape", "name", "trainable",
 }  # fmt: skip
@@ -77,7 +77,7 @@ def layer_arguments(init):
             )
         unknown = [name for name in kwargs if name not in known]
         if unknown:
-            own = sorted(known - OF_KERAS - OF_EVERY_LAYER)
+            own = sorted(known - KERAS_NAMES - OPTIONS_OF_LAYERS)
             said = [
                 f"`{owner}` has no argument {name!r}. {meant(name, known) or checks.near(name, own)}"
                 for name in unknown
@@ -91,7 +91,7 @@ def layer_arguments(init):
 @functools.cache
 def _known(cls):
     """Returns the names of all arguments of a layer's class, those of the classes that it extends among them."""
-    names = set(OF_KERAS)
+    names = set(KERAS_NAMES)
     for owner in cls.__mro__:
         if "__init__" in vars(owner):
             names |= set(inspect.signature(owner.__init__).parameters) - {"self", "args", "kwargs"}

@@ -14,10 +14,10 @@ from keras_vit.layers import MergingBlock
 from keras_vit.models.backbone import BEFORE_HEAD, HEADS, backbone, image_tower, variables_of
 from keras_vit.models.kinds import GIVES
 from keras_vit.models.outputs import labels_beside
-from keras_vit.models.vilt import OF_WORDS
+from keras_vit.models.vilt import WORDS_METADATA
 from keras_vit.utils.packed import check_packed
 
-OF_HEAD = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
+HEAD_METADATA = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
 ROWS = (Row("{path}", "{path}", SAME),)
 SAVED = "the saved model"
 
@@ -52,8 +52,8 @@ def open_keras(path):
     labels = metadata.get("labels") or list(labels_beside(path) or ())
     notes = {"model": arguments, "evaluation": metadata.get("evaluation"), "labels": labels}
     if "vocabulary" in arguments:
-        notes |= {name: model.get_layer("words").metadata.get(name) for name in OF_WORDS}
-    yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "license", *OF_HEAD)}
+        notes |= {name: model.get_layer("words").metadata.get(name) for name in WORDS_METADATA}
+    yield shapes, read, notes | {name: metadata.get(name) for name in ("name", "license", *HEAD_METADATA)}
 
 
 def architecture(shapes, checkpoint):

@@ -30,7 +30,7 @@ WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT)  # models of which no tensor is left out
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
 OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume
 # MoCo's two encoders, whose `head` is a projection for its loss.
-OF_MOCO, MOCO_HEAD = re.compile(r"(.*\.)?(base_encoder|momentum_encoder|encoder_q|encoder_k)\."), "moco_head."
+MOCO_PREFIX, MOCO_HEAD = re.compile(r"(.*\.)?(base_encoder|momentum_encoder|encoder_q|encoder_k)\."), "moco_head."
 # What files have outside their ViT: text towers, Depth Anything's decoder, heads of self-supervision, counters.
 PASSED_OVER = re.compile(
     r"n_averaged|(text|neck|transformer|token_embedding|ln_final|(dino|ibot)_(head|loss)).*|(.*\.)?logit_(scale|bias)"
@@ -105,7 +105,7 @@ def unwrap(names):
     prefixes = sorted({match["prefix"] for match in map(FIRST.fullmatch, names) if match})
     prefix = preferred(prefixes) if prefixes else ""
     inside = {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
-    if OF_MOCO.fullmatch(prefix):
+    if MOCO_PREFIX.fullmatch(prefix):
         inside = {re.sub("^head\\.", MOCO_HEAD, name): place for name, place in inside.items()}
     outside = {_short(name, prefix): name for name in names if not name.startswith(prefix)}
     beside = BESIDE if BETWEEN in outside else NECK

@@ -39,8 +39,8 @@ WAYS = {
     "guidance_scale": None,
     "penalty_alpha": None,
 }
-OF_BEAMS = ("early_stopping", "length_penalty", "num_beam_groups", "diversity_penalty")  # which matter to several
-OF_DRAWING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
+BEAM_OPTIONS = ("early_stopping", "length_penalty", "num_beam_groups", "diversity_penalty")  # which matter to several
+DRAWING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
 ARGUMENTS = {"num_beams": "beams", "length_penalty": "length_penalty"}  # of `generate_text`
 DRAWN = {"temperature": "temperature", "top_k": "top_k", "top_p": "top_p"}
 OLD_LENGTH = 20  # of files that state every default
@@ -127,7 +127,7 @@ def written_by(config):
     elif _counts(most) and most > 1:
         length = most
     others = {name: stated[name] for name, plain in WAYS.items() if stated.get(name) not in (None, plain, [])}
-    idle = (() if "num_beams" in others else OF_BEAMS) + (() if "do_sample" in others else OF_DRAWING)
+    idle = (() if "num_beams" in others else BEAM_OPTIONS) + (() if "do_sample" in others else DRAWING_OPTIONS)
     return length, {name: value for name, value in others.items() if name not in idle}
 
 

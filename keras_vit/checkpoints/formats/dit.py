@@ -22,7 +22,7 @@ from keras_vit.checkpoints.tables import (
 from keras_vit.utils.resampling import square
 
 HEADS = {384: 6, 768: 12, 1024: 16, 1152: 16}  # of the authors' models, by width (arXiv:2212.09748, table 1)
-OF_BLOCK = re.compile(r"block_\{i\}/(attention/(qkv|proj)|mlp/fc\d)/.*")
+BLOCK_PATHS = re.compile(r"block_\{i\}/(attention/(qkv|proj)|mlp/fc\d)/.*")
 THEIRS = "transformer_blocks.{i}"  # diffusers'
 COPIES = f"{THEIRS}.norm1.emb"  # what diffusers has in every block, and the authors once
 TABLE, FREQUENCIES = "y_embedder.embedding_table.weight", 256
@@ -39,7 +39,7 @@ ROWS = (
     *torch_dense("time/fc1", "t_embedder.mlp.0"),
     *torch_dense("time/fc2", "t_embedder.mlp.2"),
     Row("label/embeddings", TABLE, SAME),
-    *(row for row in timm.ROWS if OF_BLOCK.fullmatch(str(row.ours))),
+    *(row for row in timm.ROWS if BLOCK_PATHS.fullmatch(str(row.ours))),
     *torch_dense("block_{i}/modulation", f"{BLOCK}.adaLN_modulation.1"),
     *torch_dense("head/modulation", "final_layer.adaLN_modulation.1"),
     *torch_dense("head/pixels", "final_layer.linear"),
@@ -55,7 +55,7 @@ def conditions(ours, place):
     )
 
 
-OF_DIFFUSERS = (
+DIFFUSERS_ROWS = (
     Row("encoder/projection/kernel", "pos_embed.proj.weight", FLAT),
     Row("encoder/projection/bias", "pos_embed.proj.bias", SAME),
     Row(POSITION, "pos_embed", SAME),  # computed, not in the file
@@ -140,7 +140,7 @@ FORMAT = Format(
 )
 IN_DIFFUSERS = FORMAT._replace(
     name="diffusers-dit",
-    rows=OF_DIFFUSERS,
+    rows=DIFFUSERS_ROWS,
     detect=lambda names: PATCHES[1] in names and "proj_out_2.weight" in names,
     architecture=of_diffusers,
 )

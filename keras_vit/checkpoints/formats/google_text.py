@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from keras_vit.checkpoints.formats import google
-from keras_vit.checkpoints.formats.huggingface_text import FORMAT as OF_HUGGINGFACE
+from keras_vit.checkpoints.formats.huggingface_text import FORMAT as TOWERS_FORMAT
 from keras_vit.checkpoints.tables import SAME, Form, Row, blocks, need, norm
 
 WORDS, POSITIONS, OLDER = "Embed_0/embedding", "positions", "Transformer/posembed_input/pos_embedding"
@@ -60,7 +60,7 @@ def architecture(shapes, checkpoint):
     return arguments, {"tokens": "siglip"}, rules
 
 
-FORMAT = OF_HUGGINGFACE._replace(
+FORMAT = TOWERS_FORMAT._replace(
     name="google-text",
     rows=ROWS,
     detect=lambda names: any(re.fullmatch(rf"(.*/)?{WORDS}", name) for name in names),

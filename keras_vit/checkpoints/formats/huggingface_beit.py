@@ -4,7 +4,7 @@ import re
 
 from keras_vit.checkpoints.formats import transformers_config
 from keras_vit.checkpoints.formats.huggingface import ALIASES, BLOCK, DEFAULTS, EMBEDDINGS, QKV, STATED
-from keras_vit.checkpoints.formats.huggingface import ROWS as OF_VIT
+from keras_vit.checkpoints.formats.huggingface import ROWS as VIT_ROWS
 from keras_vit.checkpoints.tables import (
     SAME,
     Format,
@@ -24,7 +24,7 @@ KINDS = ("beit", "data2vec-vision")
 SHARED = "encoder.relative_position_bias.relative_position_bias_table"
 TABLE = f"{BLOCK}.attention.attention.relative_position_bias.relative_position_bias_table"
 ROWS = (
-    *(row for row in OF_VIT if row.ours[:5] != "norm/"),
+    *(row for row in VIT_ROWS if row.ours[:5] != "norm/"),
     Row("block_{i}/attention/qv_bias", tuple(f"{part}.bias" for part in QKV[::2]), joined(SAME, 2)),
     Row("block_{i}/attention/distances/table", TABLE, SAME),
     Row("block_{i}/scale1/gamma", f"{BLOCK}.lambda_1", SAME),

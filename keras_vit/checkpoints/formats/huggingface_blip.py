@@ -4,7 +4,7 @@ import re
 
 from keras_vit.checkpoints.formats import huggingface_clip, transformers_config
 from keras_vit.checkpoints.formats.decoder_config import activation
-from keras_vit.checkpoints.formats.huggingface_text import FORMAT as OF_TOWERS
+from keras_vit.checkpoints.formats.huggingface_text import FORMAT as TOWERS_FORMAT
 from keras_vit.checkpoints.formats.transformers_config import part_of
 from keras_vit.checkpoints.tables import (
     CONV,
@@ -149,7 +149,7 @@ FORMAT = Format(
     r"|(.*\.)?position_ids",
     head_names=rf"{PROJECTION}\..*",
 )
-OF_TEXT = OF_TOWERS._replace(
+TEXT_FORMAT = TOWERS_FORMAT._replace(
     name="huggingface-blip",
     rows=TEXT,
     detect=lambda names: WORDS in names,

@@ -67,9 +67,9 @@ TEXT = r"text_model\..*|text_projection\..*|logit_(scale|bias)"
 ALIASES = ((r"^vision_model\.", ""), (r"^encoder\.layer\.", "encoder.layers."))
 CLIP = {"hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "num_attention_heads": 12}
 SIGLIP = {"hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6, "num_attention_heads": 12}
-OF_CLIP = ("clip", "metaclip_2", "chinese_clip", "altclip", "clipseg", "git")  # whose image towers are CLIP's
+CLIP_KINDS = ("clip", "metaclip_2", "chinese_clip", "altclip", "clipseg", "git")  # whose image towers are CLIP's
 DEFAULTS = {
-    **dict.fromkeys((name for kind in OF_CLIP for name in (kind, f"{kind}_vision_model")), CLIP),
+    **dict.fromkeys((name for kind in CLIP_KINDS for name in (kind, f"{kind}_vision_model")), CLIP),
     "siglip": SIGLIP,
     "siglip_vision_model": SIGLIP,
 }

@@ -3,7 +3,7 @@
 import re
 
 from keras_vit.checkpoints.formats.decoder_config import activation, marks_of, need_options, read_decoder
-from keras_vit.checkpoints.formats.huggingface_text import FORMAT as OF_TOWERS
+from keras_vit.checkpoints.formats.huggingface_text import FORMAT as TOWERS_FORMAT
 from keras_vit.checkpoints.formats.transformers_config import CONFIG
 from keras_vit.checkpoints.tables import (
     LINEAR,
@@ -83,7 +83,7 @@ def architecture(shapes, checkpoint):
     )
 
 
-FORMAT = OF_TOWERS._replace(
+FORMAT = TOWERS_FORMAT._replace(
     name="huggingface-gpt2",
     rows=ROWS,
     detect=lambda names: "decoder.transformer.wte.weight" in names,

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from keras_vit.checkpoints.formats.decoder_config import activation, marks_of, read_decoder
-from keras_vit.checkpoints.formats.huggingface_text import FORMAT as OF_TOWERS
+from keras_vit.checkpoints.formats.huggingface_text import FORMAT as TOWERS_FORMAT
 from keras_vit.checkpoints.formats.transformers_config import CONFIG
 from keras_vit.checkpoints.tables import LINEAR, SAME, Row, blocks, each, need, torch_dense, torch_norm
 
@@ -73,7 +73,7 @@ def architecture(shapes, checkpoint):
     return arguments, {"tokens": "roberta", **marks_of(checkpoint.config)}, dict.fromkeys(("num_heads", "gelu"), CONFIG)
 
 
-FORMAT = OF_TOWERS._replace(
+FORMAT = TOWERS_FORMAT._replace(
     name="huggingface-trocr",
     rows=ROWS,
     detect=lambda names: "decoder.model.decoder.embed_tokens.weight" in names,

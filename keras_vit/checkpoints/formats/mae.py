@@ -65,7 +65,7 @@ class Decoder(NamedTuple):
 
 MAE = {"decoder_num_attention_heads": 16, "mask_ratio": 0.75}
 VIDEOMAE = {"decoder_num_attention_heads": 6, "mask_ratio": 0.9, "norm_pix_loss": True}
-IN_DECODER, OF_AUTHORS = "decoder.decoder_layers.", "decoder.blocks."
+IN_DECODER, AUTHORS_BLOCKS = "decoder.decoder_layers.", "decoder.blocks."
 AUTHORS = {"mask_ratio": 0.9, "norm_pix_loss": True, "last_epsilon": 1e-6}
 HEADS = {192: 3, 384: 6, 512: 8, 640: 8}  # of the authors' four sizes, small to huge
 DECODERS = {
@@ -82,9 +82,9 @@ DECODERS = {
     ),
     "timm-video": Decoder(
         "encoder_to_decoder",
-        OF_AUTHORS,
+        AUTHORS_BLOCKS,
         "mlp.fc2",
-        _rows_of_clips(video.ROWS_OF_AUTHORS, OF_AUTHORS, timm.BLOCK.partition("{")[0]),
+        _rows_of_clips(video.ROWS_OF_AUTHORS, AUTHORS_BLOCKS, timm.BLOCK.partition("{")[0]),
         AUTHORS,
         HEADS,
     ),

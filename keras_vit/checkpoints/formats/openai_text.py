@@ -3,7 +3,7 @@
 import re
 
 from keras_vit.checkpoints.formats import openai, timm
-from keras_vit.checkpoints.formats.huggingface_text import FORMAT as OF_HUGGINGFACE
+from keras_vit.checkpoints.formats.huggingface_text import FORMAT as TOWERS_FORMAT
 from keras_vit.checkpoints.formats.huggingface_text import VOCABULARY, published_heads
 from keras_vit.checkpoints.tables import SAME, Assumed, Missing, Row, blocks, need, torch_dense, torch_norm
 
@@ -90,7 +90,7 @@ def _bare(shapes, vocabulary, width):
     return arguments | {"causal": True, "pooling": "largest", "epsilon": 1e-5}, {"tokens": "clip"}, origins
 
 
-FORMAT = OF_HUGGINGFACE._replace(
+FORMAT = TOWERS_FORMAT._replace(
     name="openai-text",
     rows=ROWS,
     detect=lambda names: not {WORDS, f"text.{WORDS}"}.isdisjoint(names),

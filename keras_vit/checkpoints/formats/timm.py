@@ -180,11 +180,11 @@ FORMAT = Format(
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",
 )
-OF_DINO = FORMAT._replace(
+DINO_FORMAT = FORMAT._replace(
     name="timm-dino",
     detect=detect_dino,
     architecture=of_dino,
     resample="bicubic-offset",
     express=None,
 )
-OF_MOCO = FORMAT._replace(name="timm-moco", detect=detect_moco, architecture=of_moco, express=None)
+MOCO_FORMAT = FORMAT._replace(name="timm-moco", detect=detect_moco, architecture=of_moco, express=None)

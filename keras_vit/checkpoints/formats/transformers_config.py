@@ -65,11 +65,11 @@ CLASSES = {
     "VitPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
     "Yolos": _processor(IMAGENET, 2),
 }
-OF_KIND = {
+PROCESSOR_KINDS = {
     "MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip",
     "ViLT": "Vilt",
 }  # fmt: skip
-OF_KIND |= {"BLIP": "Blip", "ViViT": "Vivit", "Depth Anything": "DPT", "ViTPose": "VitPose"}
+PROCESSOR_KINDS |= {"BLIP": "Blip", "ViViT": "Vivit", "Depth Anything": "DPT", "ViTPose": "VitPose"}
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
 ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.
@@ -80,7 +80,7 @@ OPTIONS = re.compile(
     "|data_format|input_data_format|return_tensors|device|disable_grouping|image_seq_length"
     "|(codebook|mask_group|return|total_mask)_[a-z_]+|input_size_patches"  # of a masked autoencoder's targets
 )
-OF_ANY_ASPECT = re.compile(
+ASPECT_OPTIONS = re.compile(
     "do_pad|pad_size|max_size|format|do_convert_annotations|patch_size|max_num_patches|keep_aspect_ratio"
     "|ensure_multiple_of|size_divisor"
 )
@@ -150,7 +150,7 @@ def read_processor(processor, kind):
     source = NESTED if "image_processor" in processor else PROCESSOR if processor else DEFAULT
     # As in transformers, null stands for the class's default.
     given = {name: value for name, value in processor.get("image_processor", processor).items() if value is not None}
-    named = given.get("image_processor_type", given.get("feature_extractor_type", OF_KIND.get(kind, kind)))
+    named = given.get("image_processor_type", given.get("feature_extractor_type", PROCESSOR_KINDS.get(kind, kind)))
     name = re.sub("(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(named))
     if name not in CLASSES:
         raise ValueError(f"The image processor of {source} must be one of {', '.join(CLASSES)}. Received: {named!r}")
@@ -161,7 +161,7 @@ def read_processor(processor, kind):
             f"do_rescale={stated.get('do_rescale')}, rescale_factor={stated.get('rescale_factor')}"
         )
     any_aspect = bool(processor) and (name in ANY_ASPECT or stated.get("keep_aspect_ratio"))
-    known = [OPTIONS, OF_ANY_ASPECT] if any_aspect else [OPTIONS]
+    known = [OPTIONS, ASPECT_OPTIONS] if any_aspect else [OPTIONS]
     if name == "DPT" and stated["size"] == _rounded(stated["size"], stated.get("ensure_multiple_of", 1)):
         given.pop("ensure_multiple_of", None)
     other = [f"{k}={v!r}" for k, v in given.items() if v and not any(pattern.fullmatch(k) for pattern in known)]

@@ -76,7 +76,7 @@ def architecture(shapes, checkpoint):
         **_ends(shapes, kind, about),
     }
     _check(about, arguments, kind)
-    statistics, evaluation, prepared = OF_PROCESSOR[kind](checkpoint.processor)
+    statistics, evaluation, prepared = PROCESSORS[kind](checkpoint.processor)
     sampled, why = sampling(kind, arguments["num_classes"])
     origins |= {"frames": CONFIG if "num_frames" in config else transformers_config.DEFAULT, "sampling": why}
     return merged(arguments, stated, statistics), {**evaluation, "frames": sampled}, origins | prepared
@@ -162,7 +162,7 @@ def _of_videomae(processor):
     return transformers_config.read_processor(processor, "VideoMAE")
 
 
-OF_PROCESSOR = {"vivit": _of_vivit, "videomae": _of_videomae}
+PROCESSORS = {"vivit": _of_vivit, "videomae": _of_videomae}
 
 FORMAT = Format(
     name="huggingface-video",
@@ -176,7 +176,7 @@ FORMAT = Format(
 )
 
 # The authors' names: timm's, with separate biases of query and value.
-OF_AUTHORS_ALIASES = ((r"^(model|module|backbone)\.", ""), (r"^encoder\.(?=(blocks|patch_embed|norm)\b)", ""))
+AUTHORS_ALIASES = ((r"^(model|module|backbone)\.", ""), (r"^encoder\.(?=(blocks|patch_embed|norm)\b)", ""))
 AUTHORS = {"frames": 16, "image_size": 224}
 ROWS_OF_AUTHORS = (
     PROJECTION._replace(theirs=PATCHES[1]),
@@ -224,11 +224,11 @@ def architecture_of_authors(shapes, checkpoint):
     return merged(arguments, statistics), {**evaluation, "frames": sampled}, origins | prepared
 
 
-OF_AUTHORS = FORMAT._replace(
+AUTHORS_FORMAT = FORMAT._replace(
     name="timm-video",
     rows=ROWS_OF_AUTHORS,
     detect=detect_by(PATCHES[1]),
-    aliases=OF_AUTHORS_ALIASES,
+    aliases=AUTHORS_ALIASES,
     architecture=architecture_of_authors,
     placeholders=lambda arguments: {"last": "fc_norm" if arguments["final_norm"] == "after" else "norm"},
     ignored=r"decoder\..*|encoder_to_decoder\..*|mask_token",

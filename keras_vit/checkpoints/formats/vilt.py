@@ -37,7 +37,7 @@ ROWS = (
     *torch_dense("head", "classifier.3"),
     *torch_dense("head", "rank_output"),  # of retrieval
 )
-OF_IMAGE = re.compile(r"block_\{i\}/.*|encoder/(projection/.*|class_token)|norm/.*")
+IMAGE_PATHS = re.compile(r"block_\{i\}/.*|encoder/(projection/.*|class_token)|norm/.*")
 ALIASES = ((r"^vilt\.", ""), (r"^embeddings\.((?:text|token_type)_embeddings\.)", r"\1"), *huggingface.IN_MEMORY)
 ALIASES_OF_AUTHORS = ((r"^transformer\.", ""), (r"^vqa_classifier\.", "classifier."))
 # What transformers' models, and the authors' code, have where no file says it.
@@ -48,7 +48,7 @@ BERT = 1e-12  # the authors' epsilon of words
 
 def rows_of(form, position):
     """Returns the rows of ViLT, with those that a format of images has for its encoder."""
-    inside = (row for row in form.ROWS if OF_IMAGE.fullmatch(str(row.ours)))
+    inside = (row for row in form.ROWS if IMAGE_PATHS.fullmatch(str(row.ours)))
     return (*ROWS, *inside, Row(POSITION, (position, f"{MODALITIES}.1"), ADDED))
 
 
@@ -116,7 +116,7 @@ FORMAT = Format(
     head_names=r"(classifier|rank_output|mlm_score|itm_score|nlvr2_classifier)\..*",
     resample="zoom",  # with aligned corners
 )
-OF_AUTHORS = FORMAT._replace(
+AUTHORS_FORMAT = FORMAT._replace(
     name="timm-vilt",
     rows=rows_of(timm, "pos_embed"),
     detect=detect_by(PATCHES[1]),

@@ -17,7 +17,7 @@ ELSEWHERE = {  # what other libraries call them
     "map": "attention attention_pooling attn map_head",
     "none": "None all identity",
 }
-OF_CLASS_TOKEN = ("token", "token+gap")
+TOKEN_POOLINGS = ("token", "token+gap")
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -82,7 +82,7 @@ class TokenPool(WithPrefix, Layer):
         checks.one_of("pooling", pooling, POOLINGS, meant)
         self.pooling = pooling
         self.check_prefix(num_prefix)
-        if pooling in OF_CLASS_TOKEN and num_prefix == 0:
+        if pooling in TOKEN_POOLINGS and num_prefix == 0:
             self._refuse_class_token(f"num_prefix={num_prefix}")
         if pooling == "map":
             if num_heads is None:
@@ -104,7 +104,7 @@ class TokenPool(WithPrefix, Layer):
 
     def prefix_found(self, x):
         symbolic = keras.utils.is_keras_tensor(x)
-        if self.pooling in OF_CLASS_TOKEN and symbolic and has_class_token(x) is False:
+        if self.pooling in TOKEN_POOLINGS and symbolic and has_class_token(x) is False:
             self._refuse_class_token("tokens of a `PatchEncoder` without it")
         if self.pooling == "token" and not (symbolic and prefix_of(x)):
             return 1  # the first token is asked for

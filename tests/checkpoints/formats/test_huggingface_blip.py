@@ -31,14 +31,14 @@ def test_the_image_tower():
 
 
 def test_the_decoder():
-    arguments, tokens, _ = read(huggingface_blip.OF_TEXT)
+    arguments, tokens, _ = read(huggingface_blip.TEXT_FORMAT)
     assert tokens == {"tokens": "bert", "start": 101, "end": 85, "pad": 0}
     sizes = dict(vocabulary=103, length=24, width=32, depth=2, num_heads=4, mlp_dim=48, context_width=36)
     assert sizes.items() <= arguments.items() and arguments["transform"] and arguments["logit_bias"]
-    arguments, tokens, _ = read(huggingface_blip.OF_TEXT, text_config={})
+    arguments, tokens, _ = read(huggingface_blip.TEXT_FORMAT, text_config={})
     assert arguments["num_heads"] == 8 and tokens == {"tokens": "bert", "start": 30522, "end": 102, "pad": 0}
     with pytest.raises(ValueError, match="needs its config.json in the same folder: .*Received: model_type 'clip'"):
-        read(huggingface_blip.OF_TEXT, model_type="clip")
+        read(huggingface_blip.TEXT_FORMAT, model_type="clip")
 
 
 def test_one_matrix_of_queries_keys_and_values():
