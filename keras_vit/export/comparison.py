@@ -166,13 +166,13 @@ def compare_with_model(
     expected = model_outputs(plain, images)
     expected = np.asarray(kind.probabilities(expected)) if probabilities else expected
     outputs = run(images)
-    found, wanted = kind.aligned(outputs, expected)
-    span, difference = float(wanted.max() - wanted.min()), np.abs(wanted - found)
+    computed, reference = kind.aligned(outputs, expected)
+    span, difference = float(reference.max() - reference.min()), np.abs(reference - computed)
     if span == 0:
         warn("The model returns the same output for every image, so the comparison shows nothing.")
-    own = _own(found, wanted) if kind.own else None
-    value = kind.largest(found, wanted) / max(span, 1e-3) if own is None else own[0]
-    allowed, apart = LARGEST.get(quantize, np.inf), _distance(found, wanted) if own is None else own[1]
+    own = _own(computed, reference) if kind.own else None
+    value = kind.largest(computed, reference) / max(span, 1e-3) if own is None else own[0]
+    allowed, apart = LARGEST.get(quantize, np.inf), _distance(computed, reference) if own is None else own[1]
     if not (value <= allowed and apart <= MEAN):  # written so that NaN fails too
         raise RuntimeError(
             f"The exported file {path.name!r} does not match the model: outputs differ by up to {value:.3g} of the "
@@ -191,7 +191,7 @@ def compare_with_model(
         max_abs_diff=float(difference.max()),
         mean_abs_diff=float(difference.mean()),
         range=span,
-        agreement=kind.agreement(found, wanted),
+        agreement=kind.agreement(computed, reference),
         same=kind.counted,
         own_diff=own and own[0],
         images=count(images),
@@ -219,25 +219,25 @@ def flat_outputs(model, images):
     return [keras.ops.convert_to_numpy(output) for output in keras.tree.flatten(model(images, training=False))]
 
 
-def close(found, expected, model, where, allowed, coarse=False):
+def close(outputs, expected, model, where, allowed, coarse=False):
     """Raises RuntimeError if outputs differ from the model's by more than a share of their range.
 
     Args:
-        found: A list of arrays.
+        outputs: A list of arrays.
         expected: The model's.
         model: The model, for its kind and name.
-        where: What computed `found`, for the error.
+        where: What computed `outputs`, for the error.
         allowed: The share.
         coarse: Whether the largest value counts as the range where that is smaller, as rounding to bfloat16 asks.
     """
     kind = kind_of(model) if len(expected) == 1 else None
-    pairs = [[np.asarray(one, "float32") for one in pair] for pair in zip(found, expected, strict=True)]
+    pairs = [[np.asarray(one, "float32") for one in pair] for pair in zip(outputs, expected, strict=True)]
     pairs = [kind.aligned(*pair) if kind else pair for pair in pairs]
     if kind and kind.own:
-        pairs = [pair for outputs, wanted in pairs for pair in zip(outputs.T, wanted.T)]
-    for outputs, wanted in pairs:
-        largest, sizes = float(np.abs(outputs - wanted).max()), float(np.abs(wanted).max())
-        scale = max(float(np.ptp(wanted)), sizes if coarse else sizes / 100, 1e-3)
+        pairs = [pair for predictions, target in pairs for pair in zip(predictions.T, target.T)]
+    for predictions, target in pairs:
+        largest, sizes = float(np.abs(predictions - target).max()), float(np.abs(target).max())
+        scale = max(float(np.ptp(target)), sizes if coarse else sizes / 100, 1e-3)
         if not largest <= allowed * scale:  # written so that NaN fails too
             raise RuntimeError(
                 f"The outputs of {model.name!r} {where} differ from the model's by up to {largest:.3g}, "
@@ -245,8 +245,8 @@ def close(found, expected, model, where, allowed, coarse=False):
             )
 
 
-def _counts(found):
-    return ", ".join(f"{name} {count}" for name, count in found.items()) or "none"
+def _counts(operators):
+    return ", ".join(f"{name} {count}" for name, count in operators.items()) or "none"
 
 
 def _own(outputs, expected):

@@ -180,12 +180,12 @@ BY = {"openvino": by_openvino, "tflite": by_tflite, "keras": by_keras}
 
 def milliseconds(functions, images):
     """Returns the median time of each function for these images, all functions in turns: a dictionary as they are."""
-    taken, begun = {name: [] for name in functions}, time.perf_counter()
+    times_of, begun = {name: [] for name in functions}, time.perf_counter()
     for _ in range(ROUNDS):
         for name, function in functions.items():
             before = time.perf_counter()
             function(images)
-            taken[name].append(1e3 * (time.perf_counter() - before))
+            times_of[name].append(1e3 * (time.perf_counter() - before))
         if time.perf_counter() - begun > SECONDS:
             break
-    return {name: statistics.median(times) for name, times in taken.items()}
+    return {name: statistics.median(times) for name, times in times_of.items()}

@@ -22,11 +22,11 @@ def sample(about, images):
     if images is None:
         return drawn(about)
     shapes = about.inputs
-    given = named(images, shapes)
-    if set(given) != set(shapes):
-        received = ", ".join(map(repr, given)) if isinstance(images, dict) else type(images).__name__
+    examples = named(images, shapes)
+    if set(examples) != set(shapes):
+        received = ", ".join(map(repr, examples)) if isinstance(images, dict) else type(images).__name__
         raise ValueError(f"`images` must be a dictionary of {', '.join(map(repr, shapes))}. Received: {received}")
-    checked = {name: CHECKED[name](about, given[name], shape) for name, shape in shapes.items()}
+    checked = {name: CHECKED[name](about, examples[name], shape) for name, shape in shapes.items()}
     counts = {name: len(values) for name, values in checked.items()}
     if len({*counts.values()}) > 1:
         raise ValueError(f"Inputs must have as many examples each. Received: {counts}")

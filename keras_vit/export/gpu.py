@@ -137,32 +137,32 @@ def _not_run(why):
     return [Comparison("GPU", note=why)]
 
 
-def _outputs(path, given, manifests):
+def _outputs(path, inputs, manifests):
     """Returns the accelerator's outputs, whether it ran the whole file, and the GPU's name; OSError without outputs."""
     with tempfile.TemporaryDirectory() as folder:
-        np.savez(pathlib.Path(folder) / "inputs.npz", **given)
+        np.savez(pathlib.Path(folder) / "inputs.npz", **inputs)
         # Chromium's package has the Vulkan loader in the driver's folder.
         loaders = ["libvulkan.so.1", *(str(file.resolve().parent / "libvulkan.so.1") for file in manifests)]
         command = [sys.executable, "-c", _RUN, folder, str(path), *loaders]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+            process = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
         except subprocess.TimeoutExpired:
             raise OSError(f"no result in {SECONDS} seconds") from None
         if not (pathlib.Path(folder) / "outputs.npz").exists():
-            raise OSError(_reason(done))
-        device = re.search(r"Selected adapter: (.*?), arch", done.stderr)
+            raise OSError(_reason(process))
+        device = re.search(r"Selected adapter: (.*?), arch", process.stderr)
         if not device:
             raise OSError("LiteRT has no GPU accelerator here")
         with np.load(pathlib.Path(folder) / "outputs.npz") as arrays:
             outputs = {name: arrays[name] for name in arrays if name != "whole"}
-            return runtimes.packed(outputs, runtimes.size_of(given)), bool(arrays["whole"]), device[1]
+            return runtimes.packed(outputs, runtimes.size_of(inputs)), bool(arrays["whole"]), device[1]
 
 
-def _reason(done):
+def _reason(process):
     """Returns why a process wrote no outputs, from its error messages."""
-    if "Failed to initialize WebGPU environment" in done.stderr:
+    if "Failed to initialize WebGPU environment" in process.stderr:
         return "no Vulkan driver here has a device that LiteRT can use"
-    matches = [re.search(rf"^{begin}(.{{9,}}:\n.+|.{{9,}})", done.stderr, re.MULTILINE) for begin in _ERRORS]
-    messages = [match[1] for match in matches if match] + done.stderr.strip().splitlines()[-1:] + ["no message"]
-    how = f"was ended by signal {-done.returncode}" if done.returncode < 0 else "failed"
+    matches = [re.search(rf"^{begin}(.{{9,}}:\n.+|.{{9,}})", process.stderr, re.MULTILINE) for begin in _ERRORS]
+    messages = [match[1] for match in matches if match] + process.stderr.strip().splitlines()[-1:] + ["no message"]
+    how = f"was ended by signal {-process.returncode}" if process.returncode < 0 else "failed"
     return f"LiteRT {how}: {' '.join(messages[0].split())[:200]}"

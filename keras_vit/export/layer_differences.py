@@ -45,9 +45,9 @@ def compare_layers(reference: os.PathLike | str, other: os.PathLike | str, image
     ...     print(f"{row.error:.1%}  {row.operator}  {row.tensor}")
     """
     reference, other = checks.path("reference", reference), checks.path("other", other)
-    ours, theirs = _tensors(reference), _tensors(other)
-    shape = tuple(int(n) for n in ours[0].get_input_details()[0]["shape"][1:])
-    for path, (interpreter, _, _) in ((reference, ours), (other, theirs)):
+    first, second = _tensors(reference), _tensors(other)
+    shape = tuple(int(n) for n in first[0].get_input_details()[0]["shape"][1:])
+    for path, (interpreter, _, _) in ((reference, first), (other, second)):
         batch = interpreter.get_input_details()[0]["shape"][0]
         if texts := [each for each in interpreter.get_input_details() if len(each["shape"]) != IMAGES]:
             raise ValueError(
@@ -56,19 +56,19 @@ def compare_layers(reference: os.PathLike | str, other: os.PathLike | str, image
         if batch != 1:
             raise ValueError(f"Both files must take one image a call. Received: {str(path)!r}, which takes {batch}")
     images = checks.pixels(images, shape)
-    shared = [name for name in ours[1] if name in theirs[1]]
+    shared = [name for name in first[1] if name in second[1]]
     if not shared:
         raise ValueError(
             f"Both files must be of one model. Received: {str(reference)!r} and {str(other)!r}, which share no tensor"
         )
     sums = {name: np.zeros(4) for name in shared}
     for image in images:
-        for interpreter, _, _ in (ours, theirs):
+        for interpreter, _, _ in (first, second):
             details = interpreter.get_input_details()[0]
             interpreter.set_tensor(details["index"], _stored(image[None], details))
             interpreter.invoke()
         for name in shared:
-            one, two = (_value(each[0], each[1][name]) for each in (ours, theirs))
+            one, two = (_value(each[0], each[1][name]) for each in (first, second))
             if one.shape == two.shape:
                 gap = np.abs(one - two)
                 new = (np.square(gap).sum(), np.square(one).sum(), gap.max(initial=0), np.abs(one).max(initial=0))
@@ -76,8 +76,8 @@ def compare_layers(reference: os.PathLike | str, other: os.PathLike | str, image
     return [
         Difference(
             tensor=name,
-            operator=ours[2][ours[1][name]["index"]],
-            shape=tuple(int(n) for n in ours[1][name]["shape"]),
+            operator=first[2][first[1][name]["index"]],
+            shape=tuple(int(n) for n in first[1][name]["shape"]),
             error=float(np.sqrt(total / max(power, 1e-30))),
             largest=float(gap / max(peak, 1e-30)),
         )

@@ -47,12 +47,12 @@ def converted(model, examples, path, free=()):
     _as_numbers(model)
     large = [each for each in model.weights if len(each.shape) == 2 and math.prod(each.shape) >= LARGE]
     matrices = {f"matrix_{i}": each for i, each in enumerate(large)}
-    given = keras.tree.map_structure(keras.ops.convert_to_tensor, {**examples, **matrices})
+    inputs = keras.tree.map_structure(keras.ops.convert_to_tensor, {**examples, **matrices})
     outer = WithMatrices(model, matrices)
-    outer(given)  # Keras exports what was called
-    shapes = {name: (None if name in free else x.shape[0], *x.shape[1:]) for name, x in given.items()}
+    outer(inputs)  # Keras exports what was called
+    shapes = {name: (None if name in free else x.shape[0], *x.shape[1:]) for name, x in inputs.items()}
     specs = {
-        name: keras.InputSpec(keras.backend.standardize_dtype(given[name].dtype), shape, name=name)
+        name: keras.InputSpec(keras.backend.standardize_dtype(inputs[name].dtype), shape, name=name)
         for name, shape in shapes.items()
     }
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), _silent("tf2onnx"):
@@ -61,14 +61,14 @@ def converted(model, examples, path, free=()):
     written = onnx.load(path)
     _by_erf(written.graph)
     _check_operators(written)
-    kept = [each for each in written.graph.input if each.name not in matrices]
-    if more := [each.name for each in kept if each.name.partition(":")[0] not in examples]:
+    inputs_left = [each for each in written.graph.input if each.name not in matrices]
+    if more := [each.name for each in inputs_left if each.name.partition(":")[0] not in examples]:
         raise RuntimeError(
             f"The graph would take {', '.join(more)} as inputs: the model keeps tensors that are no weights. Make them "
             "NumPy arrays."
         )
     del written.graph.input[:]
-    written.graph.input.extend(kept)
+    written.graph.input.extend(inputs_left)
     used = dict.fromkeys(name for name in _read(written.graph) if name in matrices)  # the others stay out of the file
     numbers = (onnx.numpy_helper.from_array(np.asarray(matrices[name]), name) for name in used)
     written.graph.initializer.extend(numbers)
@@ -98,9 +98,9 @@ def _by_erf(graph):
         if node.op_type != "Erfc":
             nodes.append(node)
             continue
-        (given,), (made,) = node.input, node.output
-        nodes.append(helper.make_node("Erf", [given], [f"{made}_erf"], f"{node.name}_erf"))
-        nodes.append(helper.make_node("Sub", [one.name, f"{made}_erf"], [made], node.name))
+        (source,), (result,) = node.input, node.output
+        nodes.append(helper.make_node("Erf", [source], [f"{result}_erf"], f"{node.name}_erf"))
+        nodes.append(helper.make_node("Sub", [one.name, f"{result}_erf"], [result], node.name))
     del graph.node[:]
     graph.node.extend(nodes)
     graph.initializer.append(one)
@@ -110,11 +110,11 @@ def _check_operators(written):
     """Raises RuntimeError for operators that ONNX does not have: tf2onnx leaves TensorFlow's in the graph."""
     import onnx
 
-    known = {opset.domain for opset in written.opset_import}
+    domains = {opset.domain for opset in written.opset_import}
     others = {
         node.op_type
         for node in written.graph.node
-        if node.domain not in known or (not node.domain and not onnx.defs.has(node.op_type))
+        if node.domain not in domains or (not node.domain and not onnx.defs.has(node.op_type))
     }
     if others:
         named = ", ".join(sorted(others)).replace(*COMPILED)
@@ -130,8 +130,8 @@ def _as_numbers(model):
     constants_as_arrays(model)
     for layer in sublayers(model):
         for name, value in list(vars(layer).items()):
-            kept = keras.ops.is_tensor(value) and not isinstance(value, keras.Variable)
-            if kept and not name.startswith("_"):
+            is_constant = keras.ops.is_tensor(value) and not isinstance(value, keras.Variable)
+            if is_constant and not name.startswith("_"):
                 setattr(layer, name, keras.ops.convert_to_numpy(value))
 
 

@@ -84,9 +84,13 @@ def _encoded(facts, inputs, outputs, labels):
         "labels": "Class of each image.",
     }
     words |= {"images": "Noisy images."} if "times" in inputs else {}
-    given = [table({0: text(name), **({1: text(words[name])} if name in words else of_pixels())}) for name in inputs]
+    input_tables = [
+        table({0: text(name), **({1: text(words[name])} if name in words else of_pixels())}) for name in inputs
+    ]
     of_classes = {name for kind in KINDS.values() for name in kind.labeled}
-    made = [table({0: text(name), **(named_labels() if labels and name in of_classes else {})}) for name in outputs]
-    graph = table({2: vector(given), 3: vector(made)})
+    output_tables = [
+        table({0: text(name), **(named_labels() if labels and name in of_classes else {})}) for name in outputs
+    ]
+    graph = table({2: vector(input_tables), 3: vector(output_tables)})
     builder.Finish(table({0: text(facts["model"]), 3: vector([graph]), 7: text("1.0.0")}), IDENTIFIER)
     return bytes(builder.Output())

@@ -69,10 +69,10 @@ def _write(model, path, probabilities, facts):
     model = export_copy(model, erf=True)
     about = Traits(model)
     shapes = about.inputs
-    given = {name: keras.Input(shape, dtype=TYPES[name], name=name) for name, shape in shapes.items()}
-    outputs = prepare.named_outputs(about, model(fed(given, shapes), training=False), probabilities)
+    inputs = {name: keras.Input(shape, dtype=TYPES[name], name=name) for name, shape in shapes.items()}
+    outputs = prepare.named_outputs(about, model(fed(inputs, shapes), training=False), probabilities)
     last = keras.layers.Activation("linear", dtype="float32")
-    outer = keras.Model(given, {name: last(output) for name, output in outputs.items()})
+    outer = keras.Model(inputs, {name: last(output) for name, output in outputs.items()})
     example = named(first(drawn(about), 1), shapes)
     written = matrices.converted(outer, example, path, free=example)
     _round_up_scales(written.graph)

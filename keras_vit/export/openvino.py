@@ -86,8 +86,8 @@ def export_openvino(
         "OpenVINO's IR", model, path, ".xml", compared, labels, probabilities, overwrite, limit=float("inf")
     )
     shapes = export.about.inputs
-    for given in {"input", "texts"} & set(export.facts):
-        export.facts[given]["shape"][0] = batch
+    for entry in {"input", "texts"} & set(export.facts):
+        export.facts[entry]["shape"][0] = batch
     formats.check_calibrated(quantize, export.about)
     if quantize and any(isinstance(layer, PointBoxes) for layer in sublayers(model)):
         raise ValueError(
@@ -98,8 +98,8 @@ def export_openvino(
         formats.check_no_calibration(quantize, calibration)
     prepare.need(**{"quantize": ["openvino int8"]} if quantize else {"openvino": True})
     if quantize:
-        known = shapes["images"], export.about.range
-        calibration = formats.typical_images(quantize, calibration, *known)
+        form = shapes["images"], export.about.range
+        calibration = formats.typical_images(quantize, calibration, *form)
         images = sample(export.about, calibration) if images is None else export.images
         export = dataclasses.replace(export, images=images)
 
@@ -145,15 +145,15 @@ def converted(function, shapes, batch=None):
     import openvino
     import tensorflow as tf
 
-    given = {name: tf.TensorSpec((batch, *shape), TYPES[name], name=name) for name, shape in shapes.items()}
-    traced = tf.function(function).get_concrete_function(fed(given, shapes))
+    specs = {name: tf.TensorSpec((batch, *shape), TYPES[name], name=name) for name, shape in shapes.items()}
+    traced = tf.function(function).get_concrete_function(fed(specs, shapes))
     # Without the variable OpenVINO sends notes of its use: each would fork this process, and wait for a network.
     with environment("CI", "true"):
         # Shared weights would be read from TensorFlow's memory, also after TensorFlow has freed it.
         model = openvino.convert_model(traced, share_weights=False)
     for each in model.inputs:
-        known = len(each.partial_shape) - 1, each.element_type.to_dtype()
-        each.tensor.set_names({next(name for name, shape in shapes.items() if (len(shape), TYPES[name]) == known)})
+        key = len(each.partial_shape) - 1, each.element_type.to_dtype()
+        each.tensor.set_names({next(name for name, shape in shapes.items() if (len(shape), TYPES[name]) == key)})
     for output in model.outputs:
         output.tensor.set_names({next(name for name in traced.structured_outputs if name in output.names)})
     return model
@@ -189,14 +189,14 @@ def _compared_in_bfloat16(path, export):
     expected = comparison.model_outputs(float32(export.model), images)
     expected = np.asarray(kind.probabilities(expected)) if export.probabilities else expected
     outputs = run(images)
-    found, wanted = kind.aligned(outputs, expected)
+    computed, reference = kind.aligned(outputs, expected)
     scored = export.score(outputs) if export.score else {}
     return [
         comparison.Comparison(
             on="bfloat16",
             images=count(images),
-            max_abs_diff=kind.largest(found, wanted),
-            agreement=kind.agreement(found, wanted),
+            max_abs_diff=kind.largest(computed, reference),
+            agreement=kind.agreement(computed, reference),
             accuracy=next((float(value) for value in scored.values()), None),
             ms=runtimes.median_ms(lambda: run(first(images, 1))),
         )

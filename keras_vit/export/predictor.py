@@ -51,10 +51,10 @@ class Predictor:
         self._shapes = [output.shape[1:] for output in model.outputs]
 
     def __repr__(self):
-        taken = "".join(f", {name} {ms:.3g} ms" for name, ms in self.milliseconds.items())
+        times = "".join(f", {name} {ms:.3g} ms" for name, ms in self.milliseconds.items())
         return (
             f"Predictor(engine={self.engine!r}, dtype={self.dtype!r}, input_shape={self.input_shape}, "
-            f"batch_size={self.batch_size}{taken})"
+            f"batch_size={self.batch_size}{times})"
         )
 
     def __call__(self, images):
@@ -89,14 +89,14 @@ class Predictor:
         return [output[:count] for output in self._compute(filled)]
 
     def _checked(self, images):
-        wanted = self.input_shape[1:]
+        shape = self.input_shape[1:]
         try:
             images = np.asarray(images)
         except ValueError:  # lists of several lengths
             images = np.asarray(None)
-        if images.ndim != 4 or images.shape[1:] != wanted or images.dtype.kind not in "biuf":
+        if images.ndim != 4 or images.shape[1:] != shape or images.dtype.kind not in "biuf":
             raise ValueError(
-                f"`images` must be numbers of shape (images, {', '.join(map(str, wanted))}). "
+                f"`images` must be numbers of shape (images, {', '.join(map(str, shape))}). "
                 f"Received: shape {images.shape}, dtype {images.dtype}"
             )
         return images
@@ -194,10 +194,10 @@ def choose(model, engine=None, dtype="float32", threads=None, batch_size=32):
             functions[name] = function
     if not functions:
         raise next(reversed(errors.values()))
-    taken = milliseconds(functions, batch) if len(functions) > 1 else {}
-    best = min(taken, key=taken.get) if taken else next(iter(functions))
+    times = milliseconds(functions, batch) if len(functions) > 1 else {}
+    best = min(times, key=times.get) if times else next(iter(functions))
     reason = str(errors["openvino"]).removesuffix(".") if "openvino" in errors else None
-    return Predictor(functions[best], model, best, dtype, batch_size, taken), reason
+    return Predictor(functions[best], model, best, dtype, batch_size, times), reason
 
 
 def _candidates(dtype, batch_size):
@@ -209,15 +209,15 @@ def _candidates(dtype, batch_size):
 
 def _check_model(model):
     """Raises ValueError unless a model takes one batch of images of a known size, and returns outputs for each."""
-    given = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
-    if not isinstance(model, keras.Model) or len(given) != 1 or len(given[0]) != 4 or None in given[0][1:]:
+    shapes = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
+    if not isinstance(model, keras.Model) or len(shapes) != 1 or len(shapes[0]) != 4 or None in shapes[0][1:]:
         name = model.name if isinstance(model, keras.Model) else type(model).__name__
         raise ValueError(
             "`model` must be a Keras model of images of a known size. Wrap one without, such as a subclass: "
-            f"keras.Model(x, model(x)) with x = keras.Input(...). Received: {name!r}, inputs {given}"
+            f"keras.Model(x, model(x)) with x = keras.Input(...). Received: {name!r}, inputs {shapes}"
         )
     returned = [tuple(each.shape) for each in model.outputs]
-    if any(shape[:1] != given[0][:1] for shape in returned):
+    if any(shape[:1] != shapes[0][:1] for shape in returned):
         raise ValueError(f"`model` must return outputs for each image. Received: {model.name!r}, outputs {returned}")
 
 
@@ -229,5 +229,7 @@ def _expected(model, images):
 
 def _check(outputs, expected, model, engine, dtype):
     """Raises RuntimeError if the outputs for images, or for a batch that repeats them, are not those expected."""
-    wanted = [np.resize(each, (len(found), *each.shape[1:])) for found, each in zip(outputs, expected, strict=True)]
-    comparison.close(outputs, wanted, model, f"on {engine} in {dtype}", LARGEST[dtype], dtype == "bfloat16")
+    references = [
+        np.resize(each, (len(output), *each.shape[1:])) for output, each in zip(outputs, expected, strict=True)
+    ]
+    comparison.close(outputs, references, model, f"on {engine} in {dtype}", LARGEST[dtype], dtype == "bfloat16")

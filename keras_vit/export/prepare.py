@@ -118,12 +118,12 @@ def facts(about, labels):
 
 
 def _of_images(about, shape):
-    taken = {
+    entry = {
         "shape": [None, *shape],
         "range": None if about.range is None else list(about.range),
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
-    return {"input": taken, "preprocessing": about.rule}
+    return {"input": entry, "preprocessing": about.rule}
 
 
 def _of_noise(model):
@@ -135,19 +135,23 @@ def _of_noise(model):
 def _of_texts(about, shape):
     """Returns what makes ids of texts: the table of words, or the tokenizer's name, in the model's metadata."""
     table, rows = about.words
-    stated = getattr(table, "metadata", {})
-    return {"shape": [None, *shape], "rows": rows, **{key: stated[key] for key in ("words", "tokens") if key in stated}}
+    metadata = getattr(table, "metadata", {})
+    return {
+        "shape": [None, *shape],
+        "rows": rows,
+        **{key: metadata[key] for key in ("words", "tokens") if key in metadata},
+    }
 
 
 def need(quantize=(), onnx=False, openvino=False):
     """Raises ImportError, with all extras to install, unless the converters of these formats are installed."""
-    wanted = [*quantize, *["onnx"] * onnx, *["openvino"] * openvino]
-    formats = [name for name in wanted if name in CONVERTERS]
+    choices = [*quantize, *["onnx"] * onnx, *["openvino"] * openvino]
+    formats = [name for name in choices if name in CONVERTERS]
     missing = {name: [m for m in CONVERTERS[name][1] if importlib.util.find_spec(m) is None] for name in formats}
-    wanted = [name for name in formats if missing[name]]
-    if wanted:
-        each = "; ".join(f"{name!r} needs {', '.join(missing[name])}" for name in wanted)
-        raise ImportError(f"{each}. {extras.install(*(CONVERTERS[name][0] for name in wanted))} Nothing was written.")
+    choices = [name for name in formats if missing[name]]
+    if choices:
+        each = "; ".join(f"{name!r} needs {', '.join(missing[name])}" for name in choices)
+        raise ImportError(f"{each}. {extras.install(*(CONVERTERS[name][0] for name in choices))} Nothing was written.")
 
 
 def parts(path):

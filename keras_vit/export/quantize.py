@@ -88,17 +88,17 @@ def _images(calibration):
     """Returns the images of an array, or the first of a `tf.data.Dataset`."""
     import tensorflow as tf
 
-    wanted = "`calibration` must be an array of images, or a tf.data.Dataset of images or of (images, labels)."
+    rule = "`calibration` must be an array of images, or a tf.data.Dataset of images or of (images, labels)."
     if not isinstance(calibration, tf.data.Dataset):
         with contextlib.suppress(ValueError, TypeError):  # images of several sizes
             if hasattr(calibration, "__array__") or isinstance(calibration, (list, tuple)):
                 return np.asarray(calibration)
-        raise ValueError(f"{wanted} Received: {type(calibration).__name__}")
+        raise ValueError(f"{rule} Received: {type(calibration).__name__}")
     spec = calibration.element_spec
     first = spec[0] if isinstance(spec, tuple) else spec
     rank = first.shape.rank if isinstance(first, tf.TensorSpec) else None
     if rank not in (3, 4):
-        raise ValueError(f"{wanted} Received: a dataset of {spec}")
+        raise ValueError(f"{rule} Received: a dataset of {spec}")
     images = calibration.map(lambda *element: element[0])
     images = images.unbatch() if rank == 4 else images
     try:
@@ -108,7 +108,7 @@ def _images(calibration):
         raise ValueError(f"The dataset `calibration` cannot be read: {reason[0].rstrip('.')}.") from error
     shapes = sorted({image.shape for image in arrays})
     if len(shapes) != 1:
-        raise ValueError(f"{wanted} Received: {f'images of shapes {shapes[:3]}' if arrays else 'an empty dataset'}")
+        raise ValueError(f"{rule} Received: {f'images of shapes {shapes[:3]}' if arrays else 'an empty dataset'}")
     return np.stack(arrays)
 
 
@@ -139,17 +139,17 @@ def last_products(path):
     makers = {int(out): operator for operator in operators for out in operator["outputs"]}
     names = {int(tensor["index"]): tensor["name"] for tensor in interpreter.get_tensor_details()}
     inputs = {int(tensor["index"]) for tensor in interpreter.get_input_details()}
-    places, found = [int(tensor["index"]) for tensor in interpreter.get_output_details()], {}
+    places, products = [int(tensor["index"]) for tensor in interpreter.get_output_details()], {}
     while places:
         place = places.pop()
-        if place not in makers or place in found:
+        if place not in makers or place in products:
             continue
-        name, given = makers[place]["op_name"], [int(i) for i in makers[place]["inputs"]]
-        found[place] = name == "FULLY_CONNECTED"
-        computed = [i for i in given if i in makers or i in inputs]
-        if not found[place] and name not in PRODUCTS and (len(computed) == 1 or name in ("CONCATENATION", "PACK")):
+        name, operands = makers[place]["op_name"], [int(i) for i in makers[place]["inputs"]]
+        products[place] = name == "FULLY_CONNECTED"
+        computed = [i for i in operands if i in makers or i in inputs]
+        if not products[place] and name not in PRODUCTS and (len(computed) == 1 or name in ("CONCATENATION", "PACK")):
             places += computed
-    return [names[place] for place, is_product in found.items() if is_product]
+    return [names[place] for place, is_product in products.items() if is_product]
 
 
 def products_in_int8(path, calibration):
@@ -172,8 +172,8 @@ def products_in_int8(path, calibration):
         warnings.simplefilter("ignore")
         ranges = calibrator.Calibrator(str(path), num_threads=1, qsv_update_func=qsv_utils.min_max_update)
         ranges.calibrate({"serve": [{"images": image[None]} for image in calibration]}, recipe)
-        found = ranges.get_model_qsvs()
-        for tensor in found.values():  # the runtime aborts at the scale of an output that is always zero
+        statistics = ranges.get_model_qsvs()
+        for tensor in statistics.values():  # the runtime aborts at the scale of an output that is always zero
             tensor["max"] = np.maximum(tensor["max"], tensor["min"] + LEAST)
-        result = quantizer.Quantizer(str(path), recipe.get_quantization_recipe()).quantize(found)
+        result = quantizer.Quantizer(str(path), recipe.get_quantization_recipe()).quantize(statistics)
     path.write_bytes(result.quantized_model)

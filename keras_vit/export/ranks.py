@@ -131,11 +131,11 @@ class _Graph:
 
     def _code(self):
         """Returns the index of RESHAPE in the file's list of operator codes."""
-        codes, wanted = self.model.operatorCodes, self.schema.BuiltinOperator.RESHAPE
-        places = [i for i, code in enumerate(codes) if _builtin(code) == wanted]
+        codes, reshape = self.model.operatorCodes, self.schema.BuiltinOperator.RESHAPE
+        places = [i for i, code in enumerate(codes) if _builtin(code) == reshape]
         if not places:
             code = self.schema.OperatorCodeT()
-            code.builtinCode, code.deprecatedBuiltinCode, code.version = wanted, wanted, 1
+            code.builtinCode, code.deprecatedBuiltinCode, code.version = reshape, reshape, 1
             codes.append(code)
         return places[0] if places else len(codes) - 1
 

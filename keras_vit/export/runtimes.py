@@ -61,10 +61,10 @@ def saved_model(path, images=None):
 
     specs = serve.structured_input_signature[1]
 
-    def run(given, keep=loaded):  # the signature alone does not keep its variables alive
-        given = named(given, specs)
-        outputs = serve(**{name: tf.constant(given[name], spec.dtype) for name, spec in specs.items()})
-        return packed({name: output.numpy() for name, output in outputs.items()}, size_of(given))
+    def run(examples, keep=loaded):  # the signature alone does not keep its variables alive
+        examples = named(examples, specs)
+        outputs = serve(**{name: tf.constant(examples[name], spec.dtype) for name, spec in specs.items()})
+        return packed({name: output.numpy() for name, output in outputs.items()}, size_of(examples))
 
     return run, dict(Counter(node.op for nodes in functions for node in nodes).most_common())
 
@@ -80,10 +80,10 @@ def onnx(path):
         raise RuntimeError(f"ONNX Runtime cannot run the exported file: {str(error).splitlines()[0]}") from None
     inputs, outputs = ([each.name for each in side] for side in (session.get_inputs(), session.get_outputs()))
 
-    def run(given):
-        given = named(given, inputs)
-        found = session.run(None, {name: given[name].astype(TYPES[name]) for name in inputs})
-        return packed(dict(zip(outputs, found)), size_of(given))
+    def run(examples):
+        examples = named(examples, inputs)
+        arrays = session.run(None, {name: examples[name].astype(TYPES[name]) for name in inputs})
+        return packed(dict(zip(outputs, arrays)), size_of(examples))
 
     nodes = onnx.load(str(path), load_external_data=False).graph.node
     return run, dict(Counter(node.op_type for node in nodes).most_common())
@@ -104,7 +104,9 @@ def openvino(path, precision="f32"):
         raise RuntimeError(f"OpenVINO cannot run the exported file: {str(error).strip().splitlines()[-1]}") from None
     fixed = model.input(0).partial_shape[0]
     batch = fixed.get_length() if fixed.is_static else None
-    return lambda given: _in_batches(compiled, named(given, compiled.inputs), batch), dict(operators.most_common())
+    return lambda examples: _in_batches(compiled, named(examples, compiled.inputs), batch), dict(
+        operators.most_common()
+    )
 
 
 @functools.cache
@@ -130,9 +132,9 @@ class Compiled:
         self.names = [output.any_name for output in self.compiled.outputs]
         self.idle = collections.deque()  # requests, of which one computes a single call at a time
 
-    def __call__(self, given):
-        given = named(given, self.inputs)
-        arrays = [np.ascontiguousarray(given[name], TYPES[name]) for name in self.inputs]
+    def __call__(self, examples):
+        examples = named(examples, self.inputs)
+        arrays = [np.ascontiguousarray(examples[name], TYPES[name]) for name in self.inputs]
         for name, array in zip(self.inputs, arrays):
             self._check(name, array.shape)
         try:
@@ -147,9 +149,9 @@ class Compiled:
 
     def _check(self, name, shape):
         """Raises ValueError for an input of another shape: OpenVINO 2026.4 with one thread does not, and may crash."""
-        known = self.shapes[name]
-        if len(shape) != len(known) or any(own not in (None, size) for own, size in zip(known, shape)):
-            raise ValueError(f"The input {name!r} must be of the shape {tuple(known)}. Received: {tuple(shape)}")
+        expected = self.shapes[name]
+        if len(shape) != len(expected) or any(own not in (None, size) for own, size in zip(expected, shape)):
+            raise ValueError(f"The input {name!r} must be of the shape {tuple(expected)}. Received: {tuple(shape)}")
 
 
 def openvino_has(capability):
@@ -166,29 +168,29 @@ def tflite(path, threads=None):
     types = {name: each["dtype"] for name, each in details.items()}
     batch = next(iter(details.values()))["shape"][0]
 
-    def call(given):
-        stored = {name: np.rint(x) if types[name] == np.uint8 else x for name, x in given.items()}
+    def call(examples):
+        stored = {name: np.rint(x) if types[name] == np.uint8 else x for name, x in examples.items()}
         return runner(**{name: x.astype(types[name]) for name, x in stored.items()})
 
-    return lambda given: _in_batches(call, named(given, details), batch), dict(operators.most_common())
+    return lambda examples: _in_batches(call, named(examples, details), batch), dict(operators.most_common())
 
 
-def size_of(given):
+def size_of(examples):
     """Returns `(height, width)` of the images among a model's inputs by name, if it takes any."""
-    return given["images"].shape[1:3] if "images" in given else ()
+    return examples["images"].shape[1:3] if "images" in examples else ()
 
 
-def _in_batches(call, given, batch):
+def _in_batches(call, examples, batch):
     """Returns the outputs of a function that takes so many examples at once; any number if `batch` is `None`.
 
     Args:
         call: Function from a dictionary of inputs to a dictionary of outputs.
-        given: Dictionary of inputs, arrays of equally many examples.
+        examples: Dictionary of inputs, arrays of equally many examples.
         batch: Number of examples of a call; the last one is filled with zeros.
     """
-    count = len(next(iter(given.values())))
+    count = len(next(iter(examples.values())))
     batch = batch or max(count, 1)
-    filled = {name: np.pad(x, [(0, -count % batch)] + [(0, 0)] * (x.ndim - 1)) for name, x in given.items()}
+    filled = {name: np.pad(x, [(0, -count % batch)] + [(0, 0)] * (x.ndim - 1)) for name, x in examples.items()}
     parts = [{name: x[i : i + batch] for name, x in filled.items()} for i in range(0, count, batch)]
     return np.concatenate([packed(call(part), size_of(part)) for part in parts])[:count]
 
@@ -249,12 +251,12 @@ def _outside(operators, delegates):
     makers = {tensor: i for i, op in enumerate(operators) for tensor in op["outputs"]}
     inside = set()
     for delegate in delegates:
-        inputs, wanted = set(delegate["inputs"]), list(delegate["outputs"])
-        while wanted:
-            maker = makers.get(wanted.pop())
+        inputs, tensors = set(delegate["inputs"]), list(delegate["outputs"])
+        while tensors:
+            maker = makers.get(tensors.pop())
             if maker is not None and maker not in inside:
                 inside.add(maker)
-                wanted += [tensor for tensor in operators[maker]["inputs"] if tensor not in inputs]
+                tensors += [tensor for tensor in operators[maker]["inputs"] if tensor not in inputs]
     return [i for i in range(len(operators)) if i not in inside]
 
 
@@ -266,11 +268,13 @@ def _part(path, keep):
     model = flatbuffer_utils.read_model(str(path))
     graph = model.subgraphs[0]
     graph.operators = [graph.operators[i] for i in keep]
-    made = {tensor for op in graph.operators for tensor in op.outputs}
-    taken = {int(t) for op in graph.operators for t in op.inputs if t >= 0 and t not in made}
-    held = [model.buffers[t.buffer].data is not None and len(model.buffers[t.buffer].data) > 0 for t in graph.tensors]
-    graph.inputs = np.array(sorted(t for t in taken if not held[t]), "int32")
-    graph.outputs = np.array(sorted(made), "int32")
+    outputs = {tensor for op in graph.operators for tensor in op.outputs}
+    inputs = {int(t) for op in graph.operators for t in op.inputs if t >= 0 and t not in outputs}
+    constant = [
+        model.buffers[t.buffer].data is not None and len(model.buffers[t.buffer].data) > 0 for t in graph.tensors
+    ]
+    graph.inputs = np.array(sorted(t for t in inputs if not constant[t]), "int32")
+    graph.outputs = np.array(sorted(outputs), "int32")
     model.signatureDefs = []
     with tempfile.TemporaryDirectory() as folder:
         flatbuffer_utils.write_model(model, str(pathlib.Path(folder) / "part.tflite"))
@@ -280,5 +284,5 @@ def _part(path, keep):
 
 def _memory(path):
     """Returns the megabytes that loading a TFLite file and running it once takes in a process; `None` off Linux."""
-    done = subprocess.run([sys.executable, "-c", _MEMORY, str(path)], capture_output=True, text=True)
-    return float(done.stdout) if done.returncode == 0 else None
+    process = subprocess.run([sys.executable, "-c", _MEMORY, str(path)], capture_output=True, text=True)
+    return float(process.stdout) if process.returncode == 0 else None

@@ -109,10 +109,10 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
     about = Traits(model)
     shapes = about.inputs
 
-    def serve(*given):
+    def serve(*arrays):
         if encoded:  # else a loaded signature takes any shape, and one of another rank may end the process
-            given = [tf.ensure_shape(values, (batch_size, *shape)) for values, shape in zip(given, shapes.values())]
-        cast = {name: tf.cast(values, TYPES[name]) for name, values in zip(shapes, given)}
+            arrays = [tf.ensure_shape(values, (batch_size, *shape)) for values, shape in zip(arrays, shapes.values())]
+        cast = {name: tf.cast(values, TYPES[name]) for name, values in zip(shapes, arrays)}
         return prepare.named_outputs(about, model(fed(cast, shapes), training=False), probabilities)
 
     serve = tf.function(serve, jit_compile=True) if xla else serve
@@ -140,11 +140,11 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
 
     types = {**TYPES, "images": input_dtype}
     specs = [tf.TensorSpec((batch_size, *shape), types[name], name=name) for name, shape in shapes.items()]
-    taken = {"serve": (serve, specs)}
+    functions = {"serve": (serve, specs)}
     if encoded and "serve_bytes" in _signatures(about):
-        taken["serve_bytes"] = serve_bytes, [tf.TensorSpec((None,), tf.string, name="encoded")]
+        functions["serve_bytes"] = serve_bytes, [tf.TensorSpec((None,), tf.string, name="encoded")]
     module, signatures = tf.Module(), {}  # Keras's ExportArchive writes each weight twice
-    for name, (function, specs) in taken.items():
+    for name, (function, specs) in functions.items():
         function = tf.function(function, input_signature=specs, autograph=False)
         setattr(module, name, function)
         signatures[name] = function.get_concrete_function()

@@ -120,8 +120,8 @@ def _one_sentence(export):
 
 def _failed(export, error):
     lines = [line.strip() for line in re.sub(r"\x1b\[\d*m", "", str(error)).splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(NOISE)] or [type(error).__name__]
+    causes = [line for line in lines if not line.startswith(NOISE)] or [type(error).__name__]
     missing = [line.removeprefix("-- ") for line in lines if "No conversion rule" in line]
-    line = (missing or [told[-1 if lines[0].startswith(OPENVINO_ERRORS) else 0]])[0].rstrip(".")
+    line = (missing or [causes[-1 if lines[0].startswith(OPENVINO_ERRORS) else 0]])[0].rstrip(".")
     format = f"a {export.path.suffix} file" if export.path.suffix else "a SavedModel"
     return RuntimeError(f"{export.model.name!r} cannot be exported as {format}: {line:.300}. Nothing was kept.")

@@ -86,8 +86,8 @@ def export_tflite(
         "A TFLite file", model, path, ".tflite", compared, labels, probabilities, overwrite, **facts
     )
     _check_format(export.about, quantize, batch_size, input_dtype)
-    known = export.about.inputs.get("images"), export.about.range
-    calibration = formats.calibration_images(quantize, target, calibration, *known)
+    form = export.about.inputs.get("images"), export.about.range
+    calibration = formats.calibration_images(quantize, target, calibration, *form)
     images = sample(export.about, calibration) if images is None and calibration is not None else export.images
     if input_dtype == "uint8":
         images, calibration = (

@@ -24,12 +24,12 @@ def write(path, signatures, shapes, counts):
     """
     import tensorflow as tf
 
-    given = {"serve": {name: np.zeros(shape, TYPES[name]) for name, shape in shapes.items()}}
+    examples = {"serve": {name: np.zeros(shape, TYPES[name]) for name, shape in shapes.items()}}
     if "serve_bytes" in signatures:
-        given["serve_bytes"] = {"encoded": tf.io.encode_png(given["serve"]["images"].astype("uint8")).numpy()}
+        examples["serve_bytes"] = {"encoded": tf.io.encode_png(examples["serve"]["images"].astype("uint8")).numpy()}
     (path / "assets.extra").mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path / "assets.extra" / FILE)) as file:
-        for signature, values in given.items():
+        for signature, values in examples.items():
             for count in counts:
                 batches = {k: np.stack([x] * count) if signature == "serve" else [x] * count for k, x in values.items()}
                 tensors = {name: tf.make_tensor_proto(x).SerializeToString() for name, x in batches.items()}
@@ -46,8 +46,8 @@ def _prediction_log(signature, tensors):
 
 def _field(number, value):
     """Returns a field of bytes, whose tag ends in 2: https://protobuf.dev/programming-guides/encoding."""
-    length, left = bytearray(), len(value)
-    while left > 127:
-        length.append(left & 127 | 128)
-        left >>= 7
-    return bytes([number << 3 | 2, *length, left]) + value
+    length, rest = bytearray(), len(value)
+    while rest > 127:
+        length.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([number << 3 | 2, *length, rest]) + value

@@ -45,8 +45,8 @@ class Step(keras.Model):
 
     def call(self, inputs):
         cache, context = (_pairs(inputs[name]) for name in ("cache", "context"))
-        logits, kept = step(self.text, inputs["ids"], inputs["place"][0], cache, context)
-        return {"logits": logits, "next_cache": ops.concatenate([part for pair in kept for part in pair])}
+        logits, pairs = step(self.text, inputs["ids"], inputs["place"][0], cache, context)
+        return {"logits": logits, "next_cache": ops.concatenate([part for pair in pairs for part in pair])}
 
 
 def export_writer(

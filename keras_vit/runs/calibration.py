@@ -127,13 +127,13 @@ def _fitted(task, logits, labels):
     from scipy.optimize import minimize_scalar
 
     bound = math.log(MOST)
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda x: _loss(task, logits * math.exp(-x), labels), bounds=(-bound, bound), method="bounded"
     )
     right = float((logits.argmax(-1) == labels).mean())
-    if right == 1 or abs(found.x) > bound - 0.01:  # all right: the lower, the better
+    if right == 1 or abs(minimum.x) > bound - 0.01:  # all right: the lower, the better
         raise ValueError(
             f"No temperature from {1 / MOST} to {MOST:g} fits these images: take more of them, which were not trained "
             f"on. Received: {len(labels)} images, {right:.1%} of them right"
         )
-    return math.exp(found.x)
+    return math.exp(minimum.x)

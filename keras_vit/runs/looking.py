@@ -41,17 +41,17 @@ def explain(target, files=(), folder=None, *, texts=None):
         raise ValueError(f"A model that draws images takes none: leave them out. Received: {len(files)} files")
     if not files:
         need_data(trained, "image files")
-    given = {"images": read(trained, files), **trained.ids_of(texts, len(files))} if files else {}
-    examples = given or some_images(trained, trained.recipe.data.test, 8)
+    inputs = {"images": read(trained, files), **trained.ids_of(texts, len(files))} if files else {}
+    examples = inputs or some_images(trained, trained.recipe.data.test, 8)
     images, task = examples["images"], trained.task
     from keras_vit import plots
     from keras_vit.training import history
 
     outputs = trained.viewer()(fed(examples, task.inputs))
     titles = [task.heading(output) for output in outputs]
-    if "texts" in given:
-        asked = [task.text_of(text) for text in given["texts"]]
-        titles = [f"{text}{'' if text.endswith('?') else ':'} {title}" for text, title in zip(asked, titles)]
+    if "texts" in inputs:
+        questions = [task.text_of(text) for text in inputs["texts"]]
+        titles = [f"{text}{'' if text.endswith('?') else ':'} {title}" for text, title in zip(questions, titles)]
     if not files and len(examples) > 1:  # with targets: as the report, what is true and what is predicted
         each = [{name: values[i] for name, values in examples.items()} for i in range(len(images))]
         titles = [task.caption(*pair) for pair in zip(outputs, each)]
@@ -82,9 +82,9 @@ def support_of(model):
     if keras.backend.backend() not in ("tensorflow", "jax"):
         return None
     if reads_both(model):
-        return lambda given: attention_of_answer(model, given["images"], given["texts"])[0]
+        return lambda examples: attention_of_answer(model, examples["images"], examples["texts"])[0]
     if image_tower(model) is model and has_classes(model):
-        return lambda given: attention_relevance(model, given["images"])
+        return lambda examples: attention_relevance(model, examples["images"])
     return None
 
 
@@ -124,16 +124,16 @@ def _written(trained, examples, outputs, titles):
     whole = [itertools.takewhile(lambda id: id not in (marks["end"], marks["pad"]), row[1:]) for row in ids.tolist()]
     named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
     words = [named([[id] for id in row]) for row in whole]
-    shown = canvas.as_bytes(images, trained.about.range)
-    return plots.plot_words(shown, attention_of_words(model, images, ids), words, titles[:WRITTEN])
+    pictures = canvas.as_bytes(images, trained.about.range)
+    return plots.plot_words(pictures, attention_of_words(model, images, ids), words, titles[:WRITTEN])
 
 
 def _similar(trained, examples, outputs, titles):
     """Returns a figure of where images are near their texts."""
     from keras_vit import plots
 
-    shown = canvas.as_bytes(examples["images"], trained.about.range)
-    figure = plots.plot_maps(shown, similarity_of(trained.model, examples["images"], examples["texts"]), titles)
+    pictures = canvas.as_bytes(examples["images"], trained.about.range)
+    figure = plots.plot_maps(pictures, similarity_of(trained.model, examples["images"], examples["texts"]), titles)
     lettering.heading(figure, SIMILARITY)
     return figure
 
@@ -143,11 +143,11 @@ def _attended(trained, examples, outputs, titles):
     from keras_vit import plots
 
     model, images = trained.model, examples["images"]
-    shown, support = canvas.as_bytes(images, trained.about.range), support_of(model)
+    pictures, support = canvas.as_bytes(images, trained.about.range), support_of(model)
     if trained.task.clips is not None:
-        return plots.plot_clips(shown, _heats(model, images), titles)
+        return plots.plot_clips(pictures, _heats(model, images), titles)
     if reads_both(model):
-        return plots.plot_maps(shown, support(examples), titles) if support else None
+        return plots.plot_maps(pictures, support(examples), titles) if support else None
     return plots.plot_attention(trained.about.tower, images, titles, "relevance" if support else "rollout")
 
 

@@ -71,12 +71,12 @@ def predict(
             f"images)). Received: {checks.shown(images)}"
         )
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
-    files, found = image_files([checks.path("images", image) for image in images]), []
+    files, answers = image_files([checks.path("images", image) for image in images]), []
     for _, answer, error in followed(predictions(target, files, top, to, texts=texts, json=json, csv=csv), len(files)):
         if error:
             raise error
-        found.append(answer)
-    return found
+        answers.append(answer)
+    return answers
 
 
 def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=None):
@@ -127,11 +127,11 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
             yield path, answer, None
 
 
-def followed(found, total):
+def followed(answers, total):
     """Yields predictions, and shows on standard error how many were made, unless the same stream has the answers."""
     if sys.stdout is sys.stderr or _is_one(sys.stdout, sys.stderr):
-        return found
-    each = ([one] for one in found)
+        return answers
+    each = ([one] for one in answers)
     return (one for (one,) in progress.counted(each, total, "predicting", after=3.0))
 
 
@@ -177,11 +177,11 @@ def _place(task, kind, files, folder):
     if tables.taken("to", folder) and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
     existing = [target for target in targets if tables.taken("to", target)]
-    held = [path for path in files if not {*place(path)}.isdisjoint(existing)]
+    blocked = [path for path in files if not {*place(path)}.isdisjoint(existing)]
     if existing:
         raise FileExistsError(
             f"{str(existing[0])!r} exists. Choose another folder, or delete what an interrupted call left. "
-            f"Received: to={str(folder)!r} with files of {len(held)} of {len(files)} images"
+            f"Received: to={str(folder)!r} with files of {len(blocked)} of {len(files)} images"
         )
     folder.mkdir(parents=True, exist_ok=True)
     return place
@@ -207,5 +207,5 @@ def image_files(paths):
 def _inside(folder):
     """Returns the images in a folder, as people count them; where there are none, the clips."""
     clips = [path for path in files_in(folder) if is_clip(path)]
-    found = in_folder(folder) if any(map(is_image, clips)) or not clips else map(pathlib.Path, clips)
-    return sorted(found, key=counted)
+    paths = in_folder(folder) if any(map(is_image, clips)) or not clips else map(pathlib.Path, clips)
+    return sorted(paths, key=counted)

@@ -137,17 +137,17 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
     for path in planned:
         check_parts_free(path, overwrite, folder=path.name == rundir.SAVED_MODEL)
     need(quantize, onnx, openvino)
-    given = {"labels": fitting(trained.class_names, num_classes(trained.model)), "overwrite": overwrite}
+    options = {"labels": fitting(trained.class_names, num_classes(trained.model)), "overwrite": overwrite}
     calibration = {}
     if calibrated := set(quantize) & set(CALIBRATED):
         check_calibrated(min(calibrated), Traits(trained.model))
         need_data(trained, "its model and `calibration` to export_tflite")
         calibration = {"calibration": some_images(trained, trained.recipe.data.train, 256)["images"]}
-        given |= _scored(trained)
+        options |= _scored(trained)
     reports = []
     for path, (write, settings) in planned.items():
         own = calibration if settings.get("quantize") in CALIBRATED else {}
-        reports.append(write(trained.model, path, **settings, **own, **given))
+        reports.append(write(trained.model, path, **settings, **own, **options))
     return reports
 
 
@@ -195,9 +195,9 @@ def source_of(trained, split, arrays):
             f"A split is of the recipe's data, in whose place `arrays` are. Received: split={checks.shown(split)}"
         )
     task, shape = trained.task, trained.task.data_shape(trained.size)
-    known = range_of(trained.model) if trained.alone else checks.BYTES
-    source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names, value_range=known)
-    if known is None and isinstance(source.images, np.ndarray):
+    value_range = range_of(trained.model) if trained.alone else checks.BYTES
+    source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names, value_range=value_range)
+    if value_range is None and isinstance(source.images, np.ndarray):
         warn_unscaled(trained.model, source.images)
     sizes = {tuple(size) for _, size in source.sizes()} if trained.alone else set()
     if not sizes <= {shape[:2]}:
@@ -246,12 +246,12 @@ def _check_splits(trained):
     data = dataclasses.replace(data, bad_images="skip")  # one that is damaged since is no error here
     groups, before = ((each.columns or {}).get("groups") for each in (trained.recipe.data, data))
     then = rundir.read_json(trained.run / rundir.DATA).get("train")
-    found = then and sources.load(data, data.train, task.targets, task.extras, task.columns, task.clips)
-    found = found and trained.task.read(found, training=True).fingerprint()
-    if found != then or groups != before:
+    parts = task.targets, task.extras, task.columns, task.clips
+    now = then and task.read(sources.load(data, data.train, *parts), training=True).fingerprint()
+    if now != then or groups != before:
         warn(
-            f"{data.source!r} has other {'groups' if found == then else 'files'} than {str(trained.run)!r} was trained "
-            "on, so that its images are split anew: some that are measured now may have been trained on."
+            f"{data.source!r} has other {'groups' if now == then else 'files'} than {str(trained.run)!r} was trained "
+            "on, so that its images are split differently: some that are measured now may have been trained on."
         )
 
 

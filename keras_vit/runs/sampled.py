@@ -44,13 +44,13 @@ def draw(trained, classes=(), count=1, folder=None, *, steps=None, guidance=None
     checks.positive(count=count)
     check_drawing(trained.model)
     names, folder = distinct(tuple(trained.class_names)), checks.path("to", folder)
-    wanted = labels_of(trained.model, [_class(each, names) for each in classes or range(len(names) or 1)]).tolist()
-    if len({*wanted}) < len(wanted):
+    labels = labels_of(trained.model, [_class(each, names) for each in classes or range(len(names) or 1)]).tolist()
+    if len({*labels}) < len(labels):
         raise ValueError(f"Each class must be named once. Received: {checks.shown([*classes]):.100}")
-    given = {"steps": trained.task.steps if steps is None else steps, "seed": seed}
-    given["guidance"] = trained.task.guidance if guidance is None else guidance
-    parts = drawn_in_parts(trained.model, np.repeat(wanted, count), **given)
-    words = _words(wanted, [*names, *["none"] * (classes_of(trained.model) + 1 - len(names))])
+    settings = {"steps": trained.task.steps if steps is None else steps, "seed": seed}
+    settings["guidance"] = trained.task.guidance if guidance is None else guidance
+    parts = drawn_in_parts(trained.model, np.repeat(labels, count), **settings)
+    words = _words(labels, [*names, *["none"] * (classes_of(trained.model) + 1 - len(names))])
     paths = [folder / f"{word}_{i:03d}.png" for word in words for i in range(count)]
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
@@ -63,11 +63,11 @@ def draw(trained, classes=(), count=1, folder=None, *, steps=None, guidance=None
         yield path
 
 
-def _class(given, names):
+def _class(name, names):
     """Returns a class as `sample` takes it: a number in words is an index, unless a class has that name."""
-    if not isinstance(given, str) or given in names:
-        return given
-    return None if given == "none" else int(given) if given.isdecimal() else given
+    if not isinstance(name, str) or name in names:
+        return name
+    return None if name == "none" else int(name) if name.isdecimal() else name
 
 
 def _words(labels, names):

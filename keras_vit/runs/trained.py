@@ -99,8 +99,8 @@ class Trained:
         """
         takes, name = "texts" in self.task.inputs, type(self.task).__name__
         if takes != (texts is not None):
-            wanted = "takes a text with each image: pass `texts`" if takes else "takes images alone"
-            raise ValueError(f"{name} {wanted}. Received: texts={checks.shown(texts):.60}")
+            rule = "takes a text with each image: pass `texts`" if takes else "takes images alone"
+            raise ValueError(f"{name} {rule}. Received: texts={checks.shown(texts):.60}")
         if not takes:
             return {}
         texts = [texts] * count if isinstance(texts, str) else checks.sequence("texts", texts)
@@ -175,19 +175,19 @@ def load_run(target: os.PathLike | str | keras.Model | Trained, file: str = rund
     return Trained(model, recipe, labels, recipe.weights.file, home)
 
 
-def _refuse(path, given, own):
+def _refuse(path, target, own):
     """Raises an error if a path exists but is no model, or does not exist."""
     if path.is_dir():
-        raise ValueError(f"{given!r} is not a run directory: it has no {rundir.RECIPE}.")
+        raise ValueError(f"{target!r} is not a run directory: it has no {rundir.RECIPE}.")
     if path.exists():
         raise ValueError(
-            f"A trained model must be a run directory, a .keras file or a recipe's name. Received: {given!r}"
+            f"A trained model must be a run directory, a .keras file or a recipe's name. Received: {target!r}"
         )
     if rundir.is_run(own):
-        raise FileNotFoundError(f"There is no run {given!r}. Did you mean {str(own)!r}?")
-    if path.suffix or path.name != given:
+        raise FileNotFoundError(f"There is no run {target!r}. Did you mean {str(own)!r}?")
+    if path.suffix or path.name != target:
         runs = sorted(str(file.parent) for file in path.parent.glob(f"*/{rundir.RECIPE}"))
-        raise FileNotFoundError(f"There is no run {given!r}.{f' {checks.near(given, runs)}' if runs else ''}")
+        raise FileNotFoundError(f"There is no run {target!r}.{f' {checks.near(target, runs)}' if runs else ''}")
 
 
 def _of_run(folder, file):
@@ -270,13 +270,15 @@ def reader(trained, several=False):
 
 def _check_images(model, path):
     """Raises ValueError unless a model takes images, or clips, of known size."""
-    given = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
-    images = [shape for shape in given if len(shape) in (IMAGES, CLIPS)]
+    shapes = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
+    images = [shape for shape in shapes if len(shape) in (IMAGES, CLIPS)]
     if len(images) != 1 or None in images[0][1:]:
-        found = f"input shape {given[0] if len(given) == 1 else given}" if given else "a model without a known input"
+        received = (
+            f"input shape {shapes[0] if len(shapes) == 1 else shapes}" if shapes else "a model without a known input"
+        )
         raise ValueError(
             f"{str(path)!r} must be a model of images, (batch, height, width, channels) of known size. "
-            f"Received: {found}"
+            f"Received: {received}"
         )
 
 

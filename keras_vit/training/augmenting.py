@@ -46,6 +46,6 @@ def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None =
     checks.whole(seed=seed)
     from keras_vit.data.augment.batches import augmented
 
-    made = augmented(dataset, settings, config.Data(), num_classes, seed)
-    made.augmented_with = settings  # which `data/readers/examples.py` looks for
-    return made
+    batches = augmented(dataset, settings, config.Data(), num_classes, seed)
+    batches.augmented_with = settings  # which `data/readers/examples.py` looks for
+    return batches

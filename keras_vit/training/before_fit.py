@@ -55,20 +55,20 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
         )
     loss = loss_of(model)
     regression = loss is not None and compiled.is_regression(loss, outputs[-1])
-    check, known = numbers if regression else targets, range_of(model)
+    check, value_range = numbers if regression else targets, range_of(model)
     if labels is not None:
         if isinstance(images, (list, tuple)):  # `fit` takes a list as one array for each of several inputs
             raise TypeError(f"`images` must be one array. Received: a {_kind(images)} of {len(images)}")
-        images = checked(model, images, shape[1:], known=known)
+        images = checked(model, images, shape[1:], known=value_range)
         _warn_if_empty(images)
-        refuse_binary(images, known)
+        refuse_binary(images, value_range)
         labels = check(labels, outputs[-1], len(images))
         if not regression:
             compiled.check(model, images, labels[:1])
             compiled.check_labels(model, labels)
             warn_of_classes(model, labels)
         return
-    batches, found = _batches(images), []
+    batches, classes = _batches(images), []
     for item in batches:
         if not isinstance(item, (tuple, list)) or len(item) not in (2, 3):
             keys = [*item] if isinstance(item, dict) else []
@@ -81,15 +81,15 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
             raise ValueError(
                 f"A dataset must yield batches: call `.batch(size)`. Received: images of shape {np.shape(item[0])}"
             )
-        labels = check(item[1], outputs[-1], len(checked(model, item[0], shape[1:], known=known)))
-        found.append(labels)
+        labels = check(item[1], outputs[-1], len(checked(model, item[0], shape[1:], known=value_range)))
+        classes.append(labels)
     images = np.concatenate([np.asarray(item[0]) for item in batches])
     _warn_if_empty(images)
-    refuse_binary(images, known)
+    refuse_binary(images, value_range)
     if not regression:
         compiled.check(model, batches[-1][0], labels[:1])
         compiled.check_labels(model, labels)
-        warn_of_classes(model, np.concatenate(found))
+        warn_of_classes(model, np.concatenate(classes))
 
 
 def warn_of_classes(model, labels):
@@ -146,8 +146,8 @@ def numbers(values, size, count=None, name="labels"):
         ValueError: For a wrong shape or type, or numbers that are not finite.
     """
     shape = f"(batch, {size})" if size > 1 else "(batch,) or (batch, 1)"
-    wanted = f"be numbers of shape {shape}, as the outputs: the compiled loss is that of a regression"
-    array = rows(values, size, count, name, wanted)
+    rule = f"be numbers of shape {shape}, as the outputs: the compiled loss is that of a regression"
+    array = rows(values, size, count, name, rule)
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` must be finite numbers. Received: {np.sum(~np.isfinite(array))} that are not")
     return array

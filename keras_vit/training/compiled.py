@@ -119,17 +119,17 @@ def check_labels(model, labels):
                 f"Received: labels of shape {np.shape(labels)}, loss={_shown(loss)}"
             )
         return
-    given = f"Received: labels that sum to {sums.min():g} to {sums.max():g}"
+    received = f"Received: labels that sum to {sums.min():g} to {sums.max():g}"
     if name.startswith(("categorical", "sparse")):
         raise ValueError(
             "Several labels an image need a binary loss, such as keras.losses.BinaryCrossentropy(from_logits=True). "
-            f"{given}, loss={_shown(loss)}"
+            f"{received}, loss={_shown(loss)}"
         )
     if accuracy := next((metric for metric in _metrics(model) if metric in ("accuracy", "acc")), None):
         border = "" if returns_probabilities(model) else "threshold=0"
         raise ValueError(
             "Keras's 'accuracy' compares one class of each image: of several labels, compile the model with "
-            f"metrics=[keras.metrics.BinaryAccuracy({border})]. {given}, metric {accuracy!r}"
+            f"metrics=[keras.metrics.BinaryAccuracy({border})]. {received}, metric {accuracy!r}"
         )
 
 
@@ -139,13 +139,13 @@ def _check_kind(model, size, one_hot):
         name = _name_of(metric if isinstance(metric, str) else metric.get("class_name") or "")
         sparse, plain = (name.startswith((f"{kind}categorical", f"{kind}top_k")) for kind in ("sparse_", ""))
         if (sparse and one_hot) or (plain and not one_hot):
-            wanted, other = (
+            form, other = (
                 ("class indices, integers (batch,)", "categorical")
                 if sparse
                 else (f"0 or 1 for each class, (batch, {size})", "sparse_categorical")
             )
             raise ValueError(
-                f"The compiled metric takes {wanted}: compile with metrics=['accuracy'], which takes both, or that of "
+                f"The compiled metric takes {form}: compile with metrics=['accuracy'], which takes both, or that of "
                 f"{other} labels. Received: metric {name!r}"
             )
 
@@ -180,9 +180,9 @@ def _shown(loss):
 
 def _arguments(kind, config):
     """Returns the arguments of a config that are not the defaults, as a user writes them."""
-    known = inspect.signature(kind).parameters
-    given = {k: v for k, v in config.items() if k in known and k not in ("name", "dtype")}
-    return ", ".join(f"{k}={v!r}" for k, v in given.items() if v != known[k].default)
+    parameters = inspect.signature(kind).parameters
+    arguments = {k: v for k, v in config.items() if k in parameters and k not in ("name", "dtype")}
+    return ", ".join(f"{k}={v!r}" for k, v in arguments.items() if v != parameters[k].default)
 
 
 def _of_logits(loss, label, size):
@@ -199,7 +199,7 @@ def _of_logits(loss, label, size):
 
 def _misread(model, size):
     """Returns pairs of a compiled metric that takes probabilities, and what to write instead."""
-    found = []
+    misread = []
     for metric in _metrics(model):
         name = metric if isinstance(metric, str) else metric.get("class_name")
         try:
@@ -209,16 +209,16 @@ def _misread(model, size):
             settings = {}
         if (size == 1 and name in ("accuracy", "acc", "binary_accuracy")) or settings.get("threshold") == BORDER:
             kind = name if settings.get("threshold") == BORDER and name[:1].isupper() else "BinaryAccuracy"
-            found.append((name, SHARES.get(name, f"keras.metrics.{kind}(threshold=0)")))
+            misread.append((name, SHARES.get(name, f"keras.metrics.{kind}(threshold=0)")))
         elif settings.get("from_logits") is False:
-            found.append((name, f"keras.metrics.{type(metric).__name__}(from_logits=True)"))
+            misread.append((name, f"keras.metrics.{type(metric).__name__}(from_logits=True)"))
         elif (
             "thresholds" in settings
             and settings["thresholds"] in (None, BORDER, [BORDER])
             and not settings.get("top_k")
         ):
-            found.append((name, f"keras.metrics.{type(metric).__name__}(thresholds=0)"))
-    return found
+            misread.append((name, f"keras.metrics.{type(metric).__name__}(thresholds=0)"))
+    return misread
 
 
 def _metrics(model):

@@ -64,8 +64,8 @@ def cross_validate(
         raise ValueError(f"`workdir` must be for folds, not the directory of a run. Received: {str(folder)!r}")
     if train is None and validation is not None:
         raise ValueError("`validation` must be given with `train`. Received: `validation` alone")
-    found = sources_of(recipe, train, validation)
-    whole = _together(found)
+    sources = sources_of(recipe, train, validation)
+    whole = _together(sources)
     divided = dividing.divided(whole, folds, recipe.task.targets)
     rows = []
     with locks.locked(folder, devices.start(recipes[0]).writes):
@@ -74,22 +74,22 @@ def cross_validate(
             place = folder / f"fold-{number}"
             if number > 1 and train is None:
                 _check_same(recipe, whole, number)
-            done = (place / rundir.MODEL).exists()
-            if verbose and not done:
+            finished = (place / rundir.MODEL).exists()
+            if verbose and not finished:
                 print(f"{place}: {len(others)} images to train on, {len(own)} for validation")
             data = {"train": whole.take(others), "validation": whole.take(own)}
-            fit(one, place, **data, verbose=0 if done else verbose, save_steps=save_steps)
+            fit(one, place, **data, verbose=0 if finished else verbose, save_steps=save_steps)
             rows.append({"fold": number, **scores(place, one)})
         rows += [{"fold": name, **summary(rows, of)} for name, of in SUMMARIES.items()]
         tables.write(folder / FOLDS, rows)
     return rows
 
 
-def _together(found):
+def _together(sources):
     """Returns one source of the training and the validation source, or of the one that is given."""
     from keras_vit.data import folds
 
-    return folds.joined(*found) if len(found) > 1 else found[0]
+    return folds.joined(*sources) if len(sources) > 1 else sources[0]
 
 
 def _check_same(recipe, whole, number):
@@ -111,9 +111,9 @@ def scores(folder, recipe):
     column, better = recipe.task.best
     sign = 1 if better == "max" else -1
     values = [sign * value for value in columns.get(column, ())]
-    known = [i for i, value in enumerate(values) if math.isfinite(value + columns["val_loss"][i])]
-    kept = max(known, key=lambda i: (values[i], i), default=-1) if recipe.optim.patience else -1
-    return {name: numbers[kept] for name, numbers in columns.items() if name.startswith("val_")}
+    epochs = [i for i, value in enumerate(values) if math.isfinite(value + columns["val_loss"][i])]
+    best = max(epochs, key=lambda i: (values[i], i), default=-1) if recipe.optim.patience else -1
+    return {name: numbers[best] for name, numbers in columns.items() if name.startswith("val_")}
 
 
 def summary(rows, function):

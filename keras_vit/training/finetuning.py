@@ -190,8 +190,8 @@ def _around(model):
         inner = backbone(model)
         return [], [layer for layer in model.layers if inner not in sublayers(layer)]
     before = [layer for _, call in steps for layer in _layers_of(leading_to(call.input_tensors))]
-    known = {id(layer) for layer in [*before, *(call.operation for _, call in steps)]}
-    return before, [layer for graph, _ in steps for layer in graph.layers if id(layer) not in known]
+    ids = {id(layer) for layer in [*before, *(call.operation for _, call in steps)]}
+    return before, [layer for graph, _ in steps for layer in graph.layers if id(layer) not in ids]
 
 
 def _head(model):

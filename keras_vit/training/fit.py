@@ -99,10 +99,10 @@ def fit(
     from keras_vit.data import inspection
     from keras_vit.training.loop import Run, run_epochs
 
-    asked = read_recipe(recipe)
-    folder = checks.path("workdir", workdir or f"runs/{asked.name}")
-    recipe, *sources = on_data(asked, train, validation)
-    kept = dataclasses.replace(recipe, task=asked.task)  # in the run's files the data name the classes
+    requested = read_recipe(recipe)
+    folder = checks.path("workdir", workdir or f"runs/{requested.name}")
+    recipe, *sources = on_data(requested, train, validation)
+    written = dataclasses.replace(recipe, task=requested.task)  # in the run's files the data name the classes
     names = recipe.task.classes
     identity = inspection.identity(*sources)
     place = devices.start(recipe)
@@ -119,9 +119,9 @@ def fit(
         teacher = recipe.task.teacher_for(model, place.moved(teacher))
         growing.check(recipe, model, teacher)
         identity |= rundir.contents_of(teacher)
-        metadata["run"] = rundir.mark(kept, identity)
+        metadata["run"] = rundir.mark(written, identity)
         run = Run(recipe, model, *sources, folder, teacher, place, mark=metadata["run"])
-        with rundir.claimed(folder, kept, identity, names, writes=place.writes):
+        with rundir.claimed(folder, written, identity, names, writes=place.writes):
             history = run_epochs(run, verbose, save_steps, [*callbacks, *extra])
             model = saving.save_final(run)
     return model, history
@@ -166,13 +166,13 @@ def sources_of(recipe, train=None, validation=None):
     task = recipe.task
     shape = task.data_shape(image_shape(recipe))
     if train is None:
-        found = sources.both(recipe.data, task.targets, task.extras, task.columns, task.clips)
+        pair = sources.both(recipe.data, task.targets, task.extras, task.columns, task.clips)
     else:
-        found = sources.given(train, validation, recipe, shape, lambda: task.classes_for(_arguments(recipe)))
-    for source in found:
+        pair = sources.given(train, validation, recipe, shape, lambda: task.classes_for(_arguments(recipe)))
+    for source in pair:
         sources.check_channels(source, shape)
-    keras_layers.check_layers(recipe.augment.layers, found[0].targets)
-    return found
+    keras_layers.check_layers(recipe.augment.layers, pair[0].targets)
+    return pair
 
 
 def _arguments(recipe):

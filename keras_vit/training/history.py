@@ -36,8 +36,8 @@ def since_best(rows, column, better):
         better: `"max"` or `"min"`.
     """
     values = [float(row[column]) if math.isfinite(row["val_loss"] + row[column]) else None for row in rows]
-    known = [value for value in values if value is not None]
-    return len(rows) - 1 - values.index((max if better == "max" else min)(known)) if known else 0
+    scores = [value for value in values if value is not None]
+    return len(rows) - 1 - values.index((max if better == "max" else min)(scores)) if scores else 0
 
 
 def rewrite(folder, rows):

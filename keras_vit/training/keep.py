@@ -33,9 +33,9 @@ class KeepState(keras.callbacks.Callback):
 
     def restore(self):
         """Restores all variables and the run's progress from the newest training state, if there is one."""
-        found = state.newest_for_all(self.run.folder, self.run.place)
-        if found is not None:
-            arrays, progress, path = found
+        newest = state.newest_for_all(self.run.folder, self.run.place)
+        if newest is not None:
+            arrays, progress, path = newest
             if progress.pop("run", self.run.mark) != self.run.mark:
                 raise ValueError(
                     f"{str(path)!r} is the training state of another run, of another recipe or data. "
@@ -95,8 +95,8 @@ class KeepState(keras.callbacks.Callback):
 
     def _write(self, arrays):
         if self.run.place.writes:
-            done = self.run.epoch * self.run.steps + self.run.step
-            state.save(self.run.folder, done, arrays, self.run.progress | {"run": self.run.mark})
+            step = self.run.epoch * self.run.steps + self.run.step
+            state.save(self.run.folder, step, arrays, self.run.progress | {"run": self.run.mark})
         self.saved = time.monotonic()
 
     def _due(self):

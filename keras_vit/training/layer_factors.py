@@ -83,8 +83,8 @@ def layer_factors(paths, decay):
 
 def blocks_of(paths):
     """Returns the paths of the blocks that weights are in, such as `"block_3"`, from weight paths."""
-    blocks = dict.fromkeys(found[1] for found in map(BLOCK.match, paths) if found and not HEAD.match(found[0]))
-    return [*(blocks or dict.fromkeys(found[1] for found in map(NAMED.match, paths) if found))]
+    blocks = dict.fromkeys(match[1] for match in map(BLOCK.match, paths) if match and not HEAD.match(match[0]))
+    return [*(blocks or dict.fromkeys(match[1] for match in map(NAMED.match, paths) if match))]
 
 
 BLOCK = re.compile(r"(.*?)/attention/qkv/")  # a block of any name

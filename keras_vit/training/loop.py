@@ -69,15 +69,15 @@ class Run:
 
     def own_variables(self):
         """Returns the variables of the learner that are neither the model's nor the teacher's, such as a decoder's."""
-        known = {id(v) for model in (self.model, self.teacher) if model is not None for v in model.variables}
-        return [v for v in self.learner.variables if id(v) not in known]
+        others = {id(v) for model in (self.model, self.teacher) if model is not None for v in model.variables}
+        return [v for v in self.learner.variables if id(v) not in others]
 
     def training_batches(self):
         """Returns the batches of the rest of the run that have one size, augmented: this process's share of each."""
         part = growing.until(self.recipe.optim, self.epoch)
-        done = {"first_epoch": self.epoch, "first_step": self.step, "until": part, "share": self.place.share}
+        position = {"first_epoch": self.epoch, "first_step": self.step, "until": part, "share": self.place.share}
         recipe, size = growing.of_epoch(self.recipe, self.epoch, image_shape(self.model))
-        return pipeline.training_batches(self.train, recipe, size, **done)
+        return pipeline.training_batches(self.train, recipe, size, **position)
 
     def validation_batches(self):
         """Returns the validation batches. Each image counts once; on several devices the last batches are padded."""
@@ -124,18 +124,18 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
     keep = KeepState(run, learner, save_steps)
     keep.restore()
     if (run.ended or run.epoch >= epochs) and verbose and run.place.writes:
-        done = f"stopped after {run.epoch} of {epochs}" if run.epoch < epochs else f"all {epochs}"
+        extent = f"stopped after {run.epoch} of {epochs}" if run.epoch < epochs else f"all {epochs}"
         further = longer(run.folder, rundir.recipe_of(run.folder), run.train.given)
-        print(f"{run.folder}: already finished, {done} epochs. {further}")
+        print(f"{run.folder}: already finished, {extent} epochs. {further}")
     sizes = growing.any_size(run.model, run.recipe.optim)
-    with stopping.signals() as asked, progress.shown(run, verbose) as (shown, keras_verbose), sizes:
-        stop, own = stopping.StopOnSignal(run, keep, asked), OwnCallbacks(extra)
+    with stopping.signals() as received, progress.shown(run, verbose) as (bars, keras_verbose), sizes:
+        stop, own = stopping.StopOnSignal(run, keep, received), OwnCallbacks(extra)
         callbacks = [  # in this order: EMA weights in place, logs complete, nothing saved that diverged
             ema.EvaluateWithEMA(),
             Pace(run),
             *run.task.callbacks(run),
             own,
-            *shown,
+            *bars,
             stopping.StopOnNaN(run),
             KeepBest(run, learner),
             keep,

@@ -76,8 +76,8 @@ class OwnCallbacks(keras.callbacks.CallbackList):
         for callback in self.callbacks:
             seen = dict(logs)
             callback.on_epoch_end(epoch, seen)
-            known = {"epoch", *logs}  # columns of `history.csv`
-            logs |= {name: _number(name, value) for name, value in seen.items() if name not in known}
+            columns = {"epoch", *logs}  # columns of `history.csv`
+            logs |= {name: _number(name, value) for name, value in seen.items() if name not in columns}
 
 
 def _number(name, value):

@@ -59,10 +59,10 @@ class RunProgress(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         if self.line is None:
-            total, done = self.epochs * self.steps, self.run.epoch * self.steps + self.run.step
+            total, steps_before = self.epochs * self.steps, self.run.epoch * self.steps + self.run.step
             begun = f"epoch {self.run.epoch + 1}/{self.epochs}  compiling"
             # in images: tqdm's `unit_scale` does not scale `initial`, and a resumed run would seem much faster
-            self.line = line(total * self.images, [(begun, 0)], initial=done * self.images, unit=" images")
+            self.line = line(total * self.images, [(begun, 0)], initial=steps_before * self.images, unit=" images")
 
     def on_train_batch_end(self, batch, logs=None):
         if not self.compiled:
@@ -95,8 +95,8 @@ class RunProgress(keras.callbacks.Callback):
         parts = [(f"epoch {max(step - 1, 0) // self.steps + 1}/{self.epochs}", 0)]
         for name, value, rank in numbers:
             if value is not None:
-                said = told(self.run.task.titled(name), written(name, value))
-                parts.append((f"validation {said}" if rank == 3 else said, rank))
+                text = told(self.run.task.titled(name), written(name, value))
+                parts.append((f"validation {text}" if rank == 3 else text, rank))
         self.line.parts = [*parts, (more, 1), (remaining, 2), (pace, 6)]
         if more and self.line.dynamic_ncols:
             self.line.refresh()

@@ -165,8 +165,8 @@ def mark(recipe, data):
         data: Dictionary that identifies the data, as in `claim`.
     """
     sources = [data.get(name) for name in ("train", "validation", "train_contents", "validation_contents")]
-    known = [_identity(_plain(recipe), recipe), sources]
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32]
+    identity = [_identity(_plain(recipe), recipe), sources]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _different(there, here):
@@ -182,10 +182,10 @@ def _short(value):
 
 def _dotted(values, prefix=""):
     """Returns nested dictionaries as one, from dotted keys to values."""
-    found = {}
+    options = {}
     for key, value in values.items():
-        found |= _dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return found
+        options |= _dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return options
 
 
 def _plain(recipe):
@@ -213,8 +213,8 @@ def load(folder, file):
             f"{str(folder / file)!r} is a model of another run: its recipe or data differ from those in "
             f"{RECIPE} and {DATA}. Copy the files of a run together."
         )
-    known = list(map(composed, noted.get("labels", names) if "run" in noted else names))
-    fits = list(names) == known and dataclasses.replace(recipe.task, classes=names).fits(model)
+    labels = list(map(composed, noted.get("labels", names) if "run" in noted else names))
+    fits = list(names) == labels and dataclasses.replace(recipe.task, classes=names).fits(model)
     if file in (MODEL, BEST) and not fits:
         raise ValueError(
             f"{str(folder / LABELS)!r} is damaged: it must name the {num_classes(model)} classes of the model. "

@@ -45,8 +45,8 @@ def save_final(run):
     run.task.finish(run)
     best = run.recipe.optim.patience is not None and run.best is not None
     viewed = run.own_variables() and run.task.viewer(run.learner)
-    kept = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if viewed else {})
-    for name, model in kept.items():
+    models = {rundir.MODEL: run.model} | ({rundir.LEARNER: run.learner} if viewed else {})
+    for name, model in models.items():
         missing = run.place.writes and not _is_whole(run.folder / name)
         if run.place.agree([int(missing)]) == [1]:
             if best and name == rundir.MODEL:

@@ -25,8 +25,8 @@ def class_counts(task, source):
 
     `None` without classes, and of data that stay in TFRecord files, which would be read whole.
     """
-    held = source.targets if isinstance(source.targets, dict) else {}
-    name = next((name for name in COUNTED if task.classes and name in held and name in task.targets), None)
+    targets = source.targets if isinstance(source.targets, dict) else {}
+    name = next((name for name in COUNTED if task.classes and name in targets and name in task.targets), None)
     return name and COUNTED[name](task, source, len(task.classes))
 
 
@@ -68,8 +68,8 @@ def warn_of_images(train, validation):
     """
     if not all(isinstance(source.targets, dict) for source in (train, validation)):
         return
-    known = set(_contents(train))
-    common = sum(content in known for content in _contents(validation))
+    contents = set(_contents(train))
+    common = sum(content in contents for content in _contents(validation))
     if common > len(validation) / 100:
         warn(
             f"{common} of {len(validation)} validation images are training images too: the scores are of what was "
@@ -97,10 +97,10 @@ def warn_of_groups(train, measured, what="validation"):
     train, measured = (getattr(source, "groups", None) for source in (train, measured))
     if train is None or measured is None:
         return
-    common, known = len(np.intersect1d(train, measured)), len(np.unique(measured))
+    common, count = len(np.intersect1d(train, measured)), len(np.unique(measured))
     if common:
         warn(
-            f"{common} of the {known} groups of the {what} images are in the training images too: the scores are of "
+            f"{common} of the {count} groups of the {what} images are in the training images too: the scores are of "
             "images like those that were trained on. Parts of one split, such as 'all[:80%]' and 'all[80%:]', keep "
             "groups together."
         )

@@ -76,8 +76,8 @@ def newest(folder):
     Raises:
         ValueError: If all training states are damaged, or a directory has the name of one.
     """
-    found = _all(folder)
-    for path in found:
+    paths = _all(folder)
+    for path in paths:
         if path.is_dir():
             raise ValueError(f"{str(path)!r} must be a training state. Received: a directory")
         try:
@@ -87,9 +87,9 @@ def newest(folder):
                 return {k: file.get_tensor(k) for k in file.keys()}, json.loads(file.metadata()["keras_vit"]), path  # noqa: SIM118
         except (OSError, ValueError, safetensors.SafetensorError) as error:
             warnings.warn(f"{str(path)!r} is damaged ({error}); using the one before it.", stacklevel=2)
-    if found:
+    if paths:
         raise ValueError(
-            f"Every training state in {str(folder)!r} is damaged: {', '.join(path.name for path in found)}. "
+            f"Every training state in {str(folder)!r} is damaged: {', '.join(path.name for path in paths)}. "
             "Delete them to start over, or choose another directory."
         )
     return None
@@ -103,10 +103,10 @@ def newest_for_all(folder, place):
     """
     for _ in range(VISIBLE_SECONDS):
         place.agree([0])  # the process that writes may not be done
-        found = newest(folder)
-        mark = int(found[2].stem.split("-")[2][:7], 16) if found else 0
+        state = newest(folder)
+        mark = int(state[2].stem.split("-")[2][:7], 16) if state else 0
         if place.agree([mark, -mark]) == [mark, -mark]:
-            return found
+            return state
         time.sleep(1)
     raise ValueError(
         "The processes of a group must share one run directory. "
@@ -125,7 +125,7 @@ def assign(variables, arrays):
     Raises:
         ValueError: If names or shapes differ. Numbers in names may: Keras counts layers over a process.
     """
-    variables, arrays = ({_NUMBER.sub("", k): v for k, v in found.items()} for found in (variables, arrays))
+    variables, arrays = ({_NUMBER.sub("", k): v for k, v in group.items()} for group in (variables, arrays))
     different = sorted(set(variables) ^ set(arrays))
     different += [k for k in set(variables) & set(arrays) if tuple(variables[k].shape) != arrays[k].shape]
     if different:

@@ -22,15 +22,15 @@ class Stopped(KeyboardInterrupt):
 @contextlib.contextmanager
 def signals():
     """A block that yields a list and appends Ctrl-C, SIGTERM and SIGHUP to it; a second signal interrupts at once."""
-    asked = []
+    received = []
 
     def note(number, frame):
-        if asked:
-            raise _stopped(asked[0], "Interrupted.")
-        asked.append(number)
+        if received:
+            raise _stopped(received[0], "Interrupted.")
+        received.append(number)
 
     with handled(note):
-        yield asked
+        yield received
 
 
 class StopOnSignal(keras.callbacks.Callback):
@@ -39,14 +39,14 @@ class StopOnSignal(keras.callbacks.Callback):
     Args:
         run: A `Run`.
         keep: The `KeepState` that saves.
-        asked: The list that `signals` yields.
+        received: The list that `signals` yields.
     """
 
-    def __init__(self, run, keep, asked):
+    def __init__(self, run, keep, received):
         super().__init__()
         self.run = run
         self.keep = keep
-        self.asked = asked
+        self.received = received
 
     def on_train_batch_end(self, batch, logs=None):
         alone = self.run.place.processes == 1
@@ -64,7 +64,7 @@ class StopOnSignal(keras.callbacks.Callback):
 
     def _agreed(self):
         """Returns the number of the signal that any process has received, or 0."""
-        (number,) = self.run.place.agree([int(self.asked[0]) if self.asked else 0])
+        (number,) = self.run.place.agree([int(self.received[0]) if self.received else 0])
         return number
 
     def _stop(self, number):

@@ -194,14 +194,14 @@ def test_images_that_are_split_anew_are_warned_of(pictures, tmp_path, eagerly):
     (tmp_path / "pictures" / "metadata.csv").write_text("\n".join(["file_name,label,patient", *rows]))
     fit(recipe, tmp_path / "run", verbose=0)
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", message=".*split anew")
+        warnings.filterwarnings("error", message=".*split differently")
         for changes in (None, {"data.limit": 2}, {"data.fold": (1, 2)}, {"data.bad_images": "skip"}):
             results.evaluate(tmp_path / "run", changes=changes)
-    with pytest.warns(UserWarning, match="has other groups than .* so that its images are split anew"):
+    with pytest.warns(UserWarning, match="has other groups than .* so that its images are split differently"):
         results.evaluate(tmp_path / "run", changes={"data.columns": {"groups": "patient"}})
     (tmp_path / "pictures" / "metadata.csv").unlink()
     keras.utils.save_img(files[3].with_name("new.png"), np.full((8, 8, 1), 200), scale=False)
-    with pytest.warns(UserWarning, match="has other files than .* so that its images are split anew"):
+    with pytest.warns(UserWarning, match="has other files than .* so that its images are split differently"):
         results.evaluate(tmp_path / "run", changes={"data.limit": 2})
 
 
