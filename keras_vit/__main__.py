@@ -44,7 +44,7 @@ COMMANDS = {
     "tour": training.tour,
 }
 
-# TensorFlow's own pool of memory on a CPU, of up to a terabyte: else each step takes its pages from the kernel anew.
+# TensorFlow's own pool of memory on a CPU, of up to a terabyte: else each step asks the kernel for its pages again.
 MEMORY = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(2**20)}
 
 

@@ -61,7 +61,7 @@ def attention_of_text(model: keras.Model, images, texts, tokens=None, against: s
         y = last(x, attention_mask=alone, training=False)
         y = between(last.output, pool.input, y)[:, prefix:]  # (batch, patches, width)
         y = ops.reshape(y, (-1, 1, y.shape[-1]))
-        y = pool(ops.repeat(y, prefix + 1, axis=1))  # each patch in the place of every token
+        y = pool(ops.repeat(y, prefix + 1, axis=1))  # each patch instead of every token
         y = ops.convert_to_numpy(ops.cast(between(pool.output, vit.outputs[0], y), "float32"))
         return np.moveaxis((unit(y) @ vectors.T).reshape(len(images), *grid, -1), 3, 1)
 

@@ -138,7 +138,7 @@ def by_keras(model, dtype, batch_size, threads=None):
     def compute(images):
         with lock:
             run = runs.get(len(images), runs[None])
-            images = np.asarray(images, "float32")  # each other type would be traced and compiled anew
+            images = np.asarray(images, "float32")  # each other type would be traced and compiled again
             return [np.asarray(x) for x in keras.tree.flatten(run.predict_on_batch(images))]
 
     try:

@@ -167,17 +167,17 @@ def _share(share):
     return i, n
 
 
-def _begun(partial, claim, size, anew):
+def _begun(partial, claim, size, restart):
     """Returns the progress of an interrupted call with the same claim, or begins: a dictionary, kept in a JSON file.
 
     Args:
         partial: The folder of unfinished work.
         claim: What the work is: the folder, the model, the images.
         size: Bytes of an image's vectors.
-        anew: Whether to begin where another claim was begun.
+        restart: Whether to start over where another claim was begun.
 
     Raises:
-        ValueError: If another claim was begun, unless `anew`.
+        ValueError: If another claim was begun, unless `restart`.
     """
     try:
         progress = json.loads(read_file(partial / PROGRESS))
@@ -186,10 +186,10 @@ def _begun(partial, claim, size, anew):
         whole = (partial / VECTORS).stat().st_size >= rows * size
     except (OSError, ValueError, LookupError, TypeError, AttributeError):  # none, or damaged
         differ, whole = [], False
-    if differ and not anew:
+    if differ and not restart:
         raise ValueError(
             f"{str(partial)!r} is unfinished work that differs in {', '.join(differ)}. Pass overwrite=True to begin "
-            "anew, or choose another file."
+            "again, or choose another file."
         )
     return progress if whole and not differ else {"claim": claim, "done": 0, "left_out": []}
 

@@ -252,7 +252,7 @@ def _begun(prompt, tokens, marks, count):
 
 
 def _rows_of(prompt, marks):
-    """Returns the ids of a prompt as lists, without what fills them up to one length."""
+    """Returns the ids of a prompt as lists, without padding."""
     several = isinstance(prompt, (list, tuple)) and any(isinstance(each, (list, tuple, np.ndarray)) for each in prompt)
     rows = [np.asarray(each) for each in prompt] if several else [*np.atleast_2d(np.asarray(prompt))]
     if not rows or any(row.ndim != 1 or row.dtype.kind not in "iu" or not row.size for row in rows):

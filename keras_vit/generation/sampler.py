@@ -101,7 +101,7 @@ def compiled(model, state, count, steps, guided, method="euler", path=False):
 
     Args:
         model: As in `Sampler`.
-        state: What identifies the model's variables: LoRA and quantization make others, for which it is traced anew.
+        state: What identifies the model's variables: LoRA and quantization make others, for which it is traced again.
         count: Number of images.
         steps: As in `Sampler`.
         guided: As in `Sampler`.

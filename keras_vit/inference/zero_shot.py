@@ -57,7 +57,7 @@ def zero_shot(
         classes: Names, all different; two or more for a softmax.
         tokens: What makes ids of texts: a `tokenizer`, or the folder or repository that it is read from. `None` for a
             model with a table of words of its own.
-        prompts: Texts with `{}` in the place of the name, by default `"a photo of a {}."`; the name alone for a model
+        prompts: Texts with `{}` instead of the name, by default `"a photo of a {}."`; the name alone for a model
             with a table of words of its own. SigLIP's is `"this is a photo of {}."`.
         batch_size: Number of images that are computed at once.
         bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning; its row is NaN.
@@ -176,7 +176,7 @@ def class_vectors(towers, classes, tokens, prompts):
     without = [prompt for prompt in prompts if SLOT not in prompt]
     if without or not prompts:
         raise ValueError(
-            f"Each prompt must have {SLOT} in the place of the name. Received: {checks.shown(without or prompts):.100}"
+            f"Each prompt must have {SLOT} instead of the name. Received: {checks.shown(without or prompts):.100}"
         )
     check_labels(classes)
     texts = [prompt.replace(SLOT, name) for name in classes for prompt in prompts]

@@ -13,7 +13,7 @@ class Dense(keras.layers.Dense):
     """A dense layer that saves its LoRA (Hu et al. 2022, arXiv:2106.09685) next to its kernel.
 
     Keras saves the merged kernel alone, and on loading sets both matrices of LoRA to zero: the gradient of each is then
-    zero, and they never learn again. From a file without LoRA, this layer draws the first one anew. A layer without
+    zero, and they never learn again. From a file without LoRA, this layer draws the first one again. A layer without
     LoRA loads a file with it as the merged kernel.
     """
 

@@ -93,7 +93,7 @@ def merged_values(model):
             merged[id(kernel)] = layer.kernel
             continue
         kind, values = keras.layers.Dense if isinstance(layer, keras.layers.Dense) else type(layer), {}
-        kind.save_own_variables(layer, values)  # Keras merges, and quantizes anew
+        kind.save_own_variables(layer, values)  # Keras merges, and quantizes again
         others = [getattr(layer, name, None) for name in ("bias", "kernel_scale", "kernel_zero", "g_idx")]
         variables = [kernel, *(variable for variable in others if variable is not None)]
         merged |= {id(variable): values[str(i)] for i, variable in enumerate(variables)}

@@ -97,7 +97,7 @@ def _ends(model):
 def _is_owner(kept_by, head):
     """Returns whether names that are kept for a head's name are this head's: it has stated them, or was there first.
 
-    Keras counts its own names anew in each program: a head that is put on a loaded model can be called like the old.
+    Keras counts its own names from 0 in each program: a head put on a loaded model can have the old one's name.
     """
     if kept_by is None:
         return True

@@ -50,16 +50,16 @@ def clip(path, settings):
     end = "<|endoftext|>"
     pairs = {"continuing_subword_prefix": "", "end_of_word_suffix": "</w>", "unk_token": end}
     built = Tokenizer(models.BPE.from_file(str(path), _merges(path), **pairs))
-    blanks = normalizers.Replace(Regex(r"\s+"), " ")
+    spaces = normalizers.Replace(Regex(r"\s+"), " ")
     built.decoder = decoders.ByteLevel()
-    built.normalizer = normalizers.Sequence([normalizers.NFC(), blanks, normalizers.Lowercase()])
+    built.normalizer = normalizers.Sequence([normalizers.NFC(), spaces, normalizers.Lowercase()])
     words = pre_tokenizers.Split(Regex(CLIP), behavior="removed", invert=True)
     built.pre_tokenizer = pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False)])
     return _engine(built, settings, ("<|startoftext|>", end))
 
 
 def byte_level(path, settings):
-    """Reads `vocab.json` and `merges.txt` as GPT-2's and RoBERTa's: pairs of bytes; a blank begins a word."""
+    """Reads `vocab.json` and `merges.txt` as GPT-2's and RoBERTa's: pairs of bytes; a space begins a word."""
     extras.need(repr(path.name), EXTRA, "tokenizers")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
@@ -70,7 +70,7 @@ def byte_level(path, settings):
 
 
 def bert(path, settings):
-    """Reads `vocab.txt` as BERT's: accents off and small letters unless the settings say otherwise, then WordPiece."""
+    """Reads `vocab.txt` as BERT's: accents off and lower case unless the settings say otherwise, then WordPiece."""
     extras.need(repr(path.name), EXTRA, "tokenizers")
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -144,7 +144,7 @@ def table(words, unknown):
 
 
 def letters(table, unknown):
-    """Returns the engine of a table of letters: each letter of a text, each blank and each sign is a row.
+    """Returns the engine of a table of letters: each letter of a text, each space and each sign is a row.
 
     Arguments as of `table`.
     """

@@ -16,7 +16,7 @@ def as_it_is(text):
 
 
 def lower(text):
-    """Returns a text in small letters, by Python's rules: a Greek capital sigma at the end of a word becomes ς."""
+    """Returns a text in lower case, by Python's rules: a Greek capital sigma at the end of a word becomes ς."""
     return text.lower()
 
 
@@ -26,17 +26,17 @@ def composed(text):
 
 
 def spaced(text):
-    """Returns a text in Unicode's form NFC, with single blanks."""
+    """Returns a text in Unicode's form NFC, with single spaces."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def canonical(text):
-    """Returns a text in small letters, without ASCII punctuation, with single blanks."""
+    """Returns a text in lower case, without ASCII punctuation, with single spaces."""
     return re.sub(r"\s+", " ", text.lower().translate(_NO_PUNCTUATION)).strip()
 
 
 def open_clip_canonical(text):
-    """As `canonical`, but an underscore becomes a blank."""
+    """As `canonical`, but an underscore becomes a space."""
     return canonical(text.replace("_", " "))
 
 
@@ -45,7 +45,7 @@ class Family(NamedTuple):
 
     Args:
         clean: Function that is applied to each text first; what the files themselves say comes after it.
-        pad: Name of what fills the rest of the row.
+        pad: Name of the padding token.
         start: Name of what is put before a text, or `None`.
         end: Name of what is put after it; a text that is cut keeps it.
         read: Functions that read the pieces of words from a file, by its name; the first file that exists is read. Of
@@ -127,5 +127,5 @@ FAMILIES = {
     "words": Family(clean=composed, start="<start>", end="<end>", pad="<pad>"),
     "letters": Family(clean=spaced, start="<start>", end="<end>", pad="<pad>"),
 }
-OWN = ("words", "letters")  # of a table of one's own; that of letters has the blank
+OWN = ("words", "letters")  # of a table of one's own; that of letters has the space
 UNKNOWN = "<unknown>"  # of a table of words

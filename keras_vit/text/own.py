@@ -20,8 +20,8 @@ def learn_words(texts, size: int = 1000, least: int = 2, letters: bool = False) 
         texts: List of texts.
         size: Rows of the table, at most; one of pieces has all letters of the texts, however many.
         least: Times that a pair must occur to become a piece.
-        letters: Whether the table is one of letters, the most frequent ones, with the blank: as to read lines of text,
-            where capitals and blanks count.
+        letters: Whether the table is one of letters, the most frequent ones, with the space: as to read lines of text,
+            where upper case and spaces count.
 
     Returns:
         List of strings: `"<pad>"`, `"<end>"`, `"<unknown>"`, signs and letters by code, then pieces, the most frequent

@@ -43,7 +43,7 @@ class Pairs:
     def most(self):
         """Returns the most frequent pair, of several the first by its pieces; `None` without any."""
         while self._queue and -self._queue[0][0] != self.times.get(self._queue[0][1], 0):
-            heapq.heappop(self._queue)  # the pair was counted anew since
+            heapq.heappop(self._queue)  # the pair was counted again since
         return self._queue[0][1] if self._queue else None
 
     def join(self, pair):

@@ -29,15 +29,15 @@ def tokenizer(
     Args:
         source: Folder of a published model, one of the files `tokenizer.json`, `vocab.json` (with `merges.txt`),
             `vocab.txt`, `spiece.model` and `sentencepiece.bpe.model` in it, or its repository, `hf://owner/name`. Or a
-            table of words: a list in the order of their ids, in small letters, with `"<pad>"`. A word is a run of
+            table of words: a list in the order of their ids, in lower case, with `"<pad>"`. A word is a run of
             letters and digits, or another single sign. A word that the table lacks is cut into the longest rows from
             the left, of which those after the first begin with `##`. If the table has `"<start>"` and `"<end>"`, they
-            are put around each text; `"<unknown>"` is for words that cannot be cut. A table with a blank, `" "`, is one
-            of letters: each letter and each blank of a text has an id, and capitals are kept.
+            are put around each text; `"<unknown>"` is for words that cannot be cut. A table with a space, `" "`, is one
+            of letters: each letter and each space of a text has an id, and upper case is kept.
         length: Ids in a row, that of the tower's table of positions: 77 for CLIP, 64 for SigLIP.
         family: Whose rules apply: `"clip"`, `"siglip"`, `"siglip2"`, `"bert"`, `"gpt2"`, `"roberta"` or `"xlmr"`;
             `"words"` or `"letters"` for a table. By default what `tokenizer_config.json`, `config.json` or
-            `open_clip_config.json` beside the file says.
+            `open_clip_config.json` next to the file says.
         long: What happens to a text of more ids: `"raise"`, or `"cut"`, which keeps the end's id.
 
     Returns:
@@ -63,7 +63,7 @@ def tokenizer(
         own = "letters" if any(isinstance(word, str) and word == " " for word in source) else "words"
         if family not in (None, own):
             raise ValueError(
-                f"family={own!r} is that of this table: one of letters has the blank, ' '. Received: family={family!r}"
+                f"family={own!r} is that of this table: one of letters has the space, ' '. Received: family={family!r}"
             )
         return _of(_checked(source, own), own, {}, length, long, "the table")
     checks.path("source", source)
@@ -206,11 +206,11 @@ def _checked(words, own):
             raise TypeError(f"Each word of a table must be a string. Received: {checks.shown(word):.100}")
         if own == "letters" and word not in marks and len(word) != 1:
             raise ValueError(
-                f"A row of a table with a blank must be one letter or sign. Received: {checks.shown(word):.100}"
+                f"A row of a table with a space must be one letter or sign. Received: {checks.shown(word):.100}"
             )
         if own == "words" and word not in marks and (not engines.is_piece(word) or word != row.clean(word)):
             raise ValueError(
-                "A word must be one run of small letters and digits, which may begin with ##, or one sign. "
+                "A word must be one run of lower-case letters and digits, which may begin with ##, or one sign. "
                 f"Received: {checks.shown(word):.100}"
             )
     twice = next((word for word, count in collections.Counter(words).items() if count > 1), None)

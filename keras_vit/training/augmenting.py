@@ -10,7 +10,7 @@ from keras_vit.utils import checks
 def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None = None, seed: int = 0) -> Any:
     """Augments the batches of a dataset, as a recipe does.
 
-    Each image draws by seed, epoch and its place in the dataset: a second pass draws anew, and the same program draws
+    Each image draws by seed, epoch and its place in the dataset: a second pass draws others, and the same program draws
     the same numbers. Call it after `.batch`, on training data only.
 
     Args:

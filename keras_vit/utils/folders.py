@@ -12,7 +12,7 @@ OTHER_PICTURES = (  # of formats that are not read
     *(".ppm", ".pgm", ".pbm", ".pnm", ".pcx", ".psd", ".dds", ".exr", ".hdr", ".svg", ".eps", ".dcm", ".nii"),
     *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".raw"),
 )
-HIDDEN = {  # folders of systems, disks and programs, in small letters: thumbnails, forks, what was deleted or cached
+HIDDEN = {  # folders of systems, disks and programs, in lower case: thumbnails, forks, what was deleted or cached
     *("__macosx", "network trash folder", "temporary items", "thevolumesettingsfolder"),  # of macOS
     *("$recycle.bin", "recycler", "recycled", "system volume information", "found.000", "msocache"),  # of Windows
     *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@tmp", "@syno", "~snapshot"),  # of servers
@@ -112,7 +112,7 @@ def counted(path):
 
 
 def ending(path):
-    """Returns the ending of a file's name, such as `".jpg"`, in small letters."""
+    """Returns the ending of a file's name, such as `".jpg"`, in lower case."""
     return os.path.splitext(path)[1].lower()
 
 

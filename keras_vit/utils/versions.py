@@ -17,7 +17,7 @@ def check_keras():
         return
     if _numbers(found) < _numbers(KERAS):
         raise ImportError(
-            f"keras_vit needs Keras {KERAS} or newer: pip install -U 'keras>={KERAS}', then start Python anew. "
+            f"keras_vit needs Keras {KERAS} or newer: pip install -U 'keras>={KERAS}', then start Python again. "
             f"Received: Keras {found}"
         )
 

@@ -115,7 +115,7 @@ def test_bad_texts(texts, error, said):
         (
             ["<pad>", "A"],
             {},
-            "one run of small letters and digits, which may begin with ##, or one sign. Received: 'A'",
+            "one run of lower-case letters and digits, which may begin with ##, or one sign. Received: 'A'",
         ),
         (["<pad>", "red car"], {}, "or one sign. Received: 'red car'"),
         (["<pad>", "##?"], {}, "or one sign. Received: '##[?]'"),

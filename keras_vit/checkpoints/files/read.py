@@ -239,7 +239,7 @@ def _open_safetensors(path):
         name = others.get(name, name)
         if types[name] not in FLOATS:
             raise ValueError(f"weights must be floats, and {name} contains {types[name]}")
-        with safetensors.safe_open(path, framework="np") as file:  # mapped anew, so that read pages do not add up
+        with safetensors.safe_open(path, framework="np") as file:  # mapped again, so that read pages do not add up
             return as_float32(name, file.get_tensor(name))
 
     notes = json.loads(note) if note else {}

@@ -1,4 +1,4 @@
-"""Masks what fills a text, as keys of attention."""
+"""Masks the padding of a text, as keys of attention."""
 
 import keras
 from keras import ops
