@@ -18,7 +18,7 @@ import tensorflow as tf
 from checkout import commit
 
 import keras_vit
-from keras_vit.tasks.pretrain.masked import visible_patches
+from keras_vit.tasks.pretrain.encoder import visible_patches
 
 ROUNDS = 9
 CASES = {  # arguments of `vit`, of `Pretrain`, and images per step

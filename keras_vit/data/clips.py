@@ -11,7 +11,7 @@ from keras_vit.data.inspection import DIGEST, RULES, Checked, Inspected, digest_
 from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.memory import Source, fits
 from keras_vit.data.packing import folded, packed
-from keras_vit.utils import clips
+from keras_vit.utils import clip_files
 from keras_vit.utils.sampling import frame_indices, view_indices
 
 SCALE = 2**24  # of random numbers as integers, among the keys
@@ -115,7 +115,7 @@ class Clips(Source):
 
     def read_file(self, file, choose):
         """Returns frames of one of `images`, which are no pixels; `choose` as in `clip`."""
-        return clips.read_clip(file, 3, choose)
+        return clip_files.read_clip(file, 3, choose)
 
     def _of_key(self, key):
         place, *numbers = np.atleast_1d(key).tolist()
@@ -147,7 +147,7 @@ FIELDS = (("digest", "u1", (DIGEST,)), ("size", "u4", (2,)), ("frames", "u4"))
 def inspect_all(paths):
     """Reads the first frame of clips, unless that was done before and they are the same; returns their `Checked`."""
     paths = list(map(str, paths))
-    clips.need(paths)
+    clip_files.need(paths)
     return CheckedClips(*_known().look_up(paths, "checking clips"))
 
 
@@ -175,7 +175,7 @@ def _inspected(path):
         return [0, count - 1]
 
     try:
-        first, _ = clips.read_clip(path, 3, ends)
+        first, _ = clip_files.read_clip(path, 3, ends)
         digest = digest_of_file(path)
     except (ValueError, OSError) as error:
         return str(error).removeprefix(f"{path!r} ").removesuffix(".")

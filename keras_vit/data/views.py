@@ -10,7 +10,7 @@ from keras_vit.data.augment import crops
 from keras_vit.data.augment.cuts import center_cut
 from keras_vit.data.packing import folded, packed, unfolded, unpacked
 from keras_vit.data.readers.image_files import Rule
-from keras_vit.utils import clips, reading
+from keras_vit.utils import clip_files, reading
 from keras_vit.utils.sampling import check_crops
 
 
@@ -51,7 +51,7 @@ def reader(size, data, sampling):
     Arguments are as in `view_arrays`; threads may call the function.
     """
     prepare = preparer(size, data, sampling)
-    return lambda path: prepare(clips.read_clip(path, 3, choose) for choose in sampling.choices)
+    return lambda path: prepare(clip_files.read_clip(path, 3, choose) for choose in sampling.choices)
 
 
 def preparer(size, data, sampling):

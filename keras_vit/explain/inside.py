@@ -9,7 +9,7 @@ from keras_vit.models.anatomy import blocks, seen, stages, tubelets
 from keras_vit.models.backbone import backbone, calls, input_of
 from keras_vit.preparing import pixel_range
 from keras_vit.preparing.pixel_range import range_of
-from keras_vit.utils import checks, clips
+from keras_vit.utils import checks, clip_files
 
 SCORES = 2**26  # held at a time: 256 MB
 
@@ -49,7 +49,7 @@ def checked(model, images):
     """
     steps, of_clips = entrances(model), tubelets(model, factorised=True) is not None
     if not steps and of_clips:
-        return clips.checked(images, seen(model).shape[1:], value_range=range_of(model))
+        return clip_files.checked(images, seen(model).shape[1:], value_range=range_of(model))
     if not steps:
         return pixel_range.checked(model, images, seen(model).shape[1:])
     return checks.batch(images, input_of(steps[0][0], [steps[0][1]]).shape[1:])

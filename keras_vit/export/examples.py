@@ -5,7 +5,7 @@ import numpy as np
 from keras_vit.layers import EndPool
 from keras_vit.models.inputs import fed, named
 from keras_vit.preparing import pixel_range
-from keras_vit.utils import clips
+from keras_vit.utils import clip_files
 from keras_vit.utils.keras_private import sublayers
 
 
@@ -46,7 +46,7 @@ def _pixels(about, images, shape):
 
 
 def _clips(about, values, shape):
-    return clips.checked(values, shape, value_range=about.range).astype("float32")
+    return clip_files.checked(values, shape, value_range=about.range).astype("float32")
 
 
 def _noisy(images, shape):

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from keras_vit.models.metadata import metadata
-from keras_vit.utils import checks, clips
+from keras_vit.utils import checks, clip_files
 from keras_vit.utils.sampling import frame_indices
 
 RULE = {"stride": 1, "segments": False}  # see `frame_indices`
@@ -50,8 +50,8 @@ def prepared(model, given, prepare, value_range):
             return frame_indices(count, frames, **rule)
 
         if isinstance(clip, (str, os.PathLike)):
-            return clips.read_clip(clip, channels, choose)
-        clip = clips.checked(np.asarray(clip)[None], (None, None, None, channels), value_range=value_range)[0]
+            return clip_files.read_clip(clip, channels, choose)
+        clip = clip_files.checked(np.asarray(clip)[None], (None, None, None, channels), value_range=value_range)[0]
         return clip[choose(len(clip))]
 
     return np.stack([np.stack([prepare(frame) for frame in one(clip)]) for clip in given])

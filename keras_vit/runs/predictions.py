@@ -13,7 +13,7 @@ from keras_vit.runs.file_outputs import outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.utils import checks, progress
-from keras_vit.utils.clips import is_clip
+from keras_vit.utils.clip_files import is_clip
 from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import counted, files_in, in_folder, is_image
 

@@ -14,7 +14,7 @@ from keras_vit.data.clips import Clips
 from keras_vit.reporting.gather import gather
 from keras_vit.runs import predictions, results, trained
 from keras_vit.training import evaluation
-from keras_vit.utils.clips import read_clip
+from keras_vit.utils.clip_files import read_clip
 from tests.checkpoints.helpers import randomized
 from tests.clipfiles import animated, rotated, video
 from tests.marks import slow

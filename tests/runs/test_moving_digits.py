@@ -10,7 +10,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.config.cookbook import recipe_path
-from keras_vit.utils.clips import read_clip
+from keras_vit.utils.clip_files import read_clip
 from tests.clipfiles import animated
 from tests.marks import slow
 

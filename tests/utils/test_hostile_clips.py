@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from keras_vit.utils import clips
-from keras_vit.utils.clips import UnreadableError, read_clip
+from keras_vit.utils import clip_files
+from keras_vit.utils.clip_files import UnreadableError, read_clip
 from tests.clipfiles import moving, video
 
 CLIP = moving(height=32, width=48)
@@ -48,7 +48,7 @@ def test_frames_that_are_not_wanted_are_not_decoded(tmp_path):
 
 def test_a_video_of_too_many_pixels_stops(tmp_path, monkeypatch):
     pytest.importorskip("av")
-    monkeypatch.setattr(clips, "MOST_DECODED", 5 * 32 * 48)
+    monkeypatch.setattr(clip_files, "MOST_DECODED", 5 * 32 * 48)
     for name in ("a.mp4", "a.avi"):
         path = video(tmp_path / name, CLIP)
         assert len(read_clip(path, 3, lambda count: [7])) == 1

@@ -10,7 +10,7 @@ from keras_vit.data.packing import packed, unfolded, unpacked
 from keras_vit.data.readers import groups, split_folders, tfds_clips
 from keras_vit.data.readers.arrays import OF_ARRAY
 from keras_vit.data.readers.image_files import preparation
-from keras_vit.utils import checks, clips, folders
+from keras_vit.utils import checks, clip_files, folders
 from keras_vit.utils.folders import ending, is_hidden, shown
 from keras_vit.utils.names import Written
 from keras_vit.utils.warned import left_out, named
@@ -36,7 +36,7 @@ def from_arrays(arrays, sampling, shape, class_names=(), labeled=True):
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
         raise ValueError(f"Arrays must be {'a pair (clips, labels)' if labeled else 'clips'}. Received: {kind}")
     channels = shape[2] // sampling.frames
-    found = clips.checked(arrays[0], (None, None, None, channels))
+    found = clip_files.checked(arrays[0], (None, None, None, channels))
     found = found.astype("uint8", copy=False) if found.dtype.kind in "ui" else found.astype("float32", copy=False)
     targets = {"labels": OF_ARRAY["labels"](arrays[1], found, class_names)} if labeled else {}
     return Clips(found, targets, tuple(class_names), sampling=sampling)
@@ -55,7 +55,9 @@ def read_folder(path, split, data, targets, extras, sampling):
         )
     place = split_folders.place_of(root, split, "class folders" if "labels" in targets else "clips")
     names = split_folders.class_folders(place)
-    if "labels" not in targets and any(clips.is_clip(path) for path in place.iterdir() if not is_hidden(path.name)):
+    if "labels" not in targets and any(
+        clip_files.is_clip(path) for path in place.iterdir() if not is_hidden(path.name)
+    ):
         names = []
     found = _clips_in([place / name for name in names])
     filled = [name for name, paths in zip(names, found) if paths]
@@ -63,11 +65,11 @@ def read_folder(path, split, data, targets, extras, sampling):
         if "labels" in targets:
             raise ValueError(
                 f"{str(place)!r} must contain at least two class folders, each with clips "
-                f"({', '.join(clips.ENDINGS)}). Received: {len(names)} folders, {len(filled)} with clips"
+                f"({', '.join(clip_files.ENDINGS)}). Received: {len(names)} folders, {len(filled)} with clips"
             )
         names, found = [], _clips_in([place])
         if not found[0]:
-            raise ValueError(f"{str(place)!r} must contain clips ({', '.join(clips.ENDINGS)}). Received: none")
+            raise ValueError(f"{str(place)!r} must contain clips ({', '.join(clip_files.ENDINGS)}). Received: none")
     paths = [*itertools.chain(*found)]
     names, numbers = split_folders.names_of(names)
     labels = np.repeat(np.array(numbers or [0], "int32"), [*map(len, found)])
@@ -80,11 +82,11 @@ def read_folder(path, split, data, targets, extras, sampling):
 def _clips_in(places):
     """Returns the paths of the clips in each of some folders; a warning names the endings of other files."""
     every = folders.files_in_each(places)
-    others = [path for paths in every for path in paths if not clips.is_clip(path)]
+    others = [path for paths in every for path in paths if not clip_files.is_clip(path)]
     if others:
         endings = sorted({ending(path) for path in others})
         left_out(f"{len(others)} files that are no clips: {', '.join(map(shown, endings[:10]))}")
-    return [list(filter(clips.is_clip, paths)) for paths in every]
+    return [list(filter(clip_files.is_clip, paths)) for paths in every]
 
 
 def _readable(paths, on_bad):
@@ -115,7 +117,7 @@ def reader(shape, data, sampling, **limits):
     prepare = preparation((height, width, frames * channels), data)
 
     def read(path):
-        clip = clips.read_clip(path, 3, sampling.indices, **limits)
+        clip = clip_files.read_clip(path, 3, sampling.indices, **limits)
         return unfolded(prepare(unpacked(packed(clip), frames * channels)), frames)
 
     return read

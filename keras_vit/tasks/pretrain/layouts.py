@@ -9,7 +9,7 @@ from keras_vit.layers import Frames, Patches, Tubelets
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.tasks.pretrain import patch_pixels
 from keras_vit.tasks.pretrain.encoder import SHARE, SHARE_OF_TUBES, visible_patches
-from keras_vit.utils import checks, clips
+from keras_vit.utils import checks, clip_files
 
 
 class OfImages:
@@ -79,7 +79,7 @@ class OfClips(OfImages):
     tubes = True
     layers = ("frames", "rescale", "patches", "tubelets", "encoder")
     computed = ("decoder/position",)
-    checked = staticmethod(clips.checked)
+    checked = staticmethod(clip_files.checked)
 
     def __init__(self, arguments, ratio=None):
         super().__init__(arguments, ratio)

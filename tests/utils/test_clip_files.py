@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from keras_vit.utils import clips
-from keras_vit.utils.clips import UnreadableError, checked, is_clip, read_clip
+from keras_vit.utils import clip_files
+from keras_vit.utils.clip_files import UnreadableError, checked, is_clip, read_clip
 from tests.clipfiles import animated, moving, rotated, trimmed, video
 
 CLIP = moving(8, 32, 48)
@@ -233,7 +233,7 @@ def test_sound_alone_is_no_clip(tmp_path):
 def test_a_change_of_size_is_refused(tmp_path, monkeypatch):
     pytest.importorskip("av")
     sizes = iter([(32, 48)] * 3 + [(16, 48)] * 5)
-    monkeypatch.setattr(clips, "_pixels", lambda frame, channels: np.zeros((*next(sizes), channels), "uint8"))
+    monkeypatch.setattr(clip_files, "_pixels", lambda frame, channels: np.zeros((*next(sizes), channels), "uint8"))
     path = video(tmp_path / "a.mp4", CLIP)
     with pytest.raises(UnreadableError, match="must have frames of one size. Received: 16 x 48 and 32 x 48"):
         read_clip(path, 3, np.arange)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_vit import export_writer, generate_text
-from keras_vit.export import matrices, prepare, writer
+from keras_vit.export import decoder_step, matrices, prepare
 from tests.captions import decoder, images_of, io_in, original, small
 from tests.checkpoints.helpers import unexpected
 from tests.marks import slow
@@ -15,8 +15,8 @@ FORMATS = [".tflite", pytest.param(".onnx", marks=pytest.mark.filterwarnings("ig
 
 def by_hand(folder, format, image):
     """Writes a text with the two files: the loop of the page."""
-    encoder, step = (writer.load_part(folder / f"{name}{format}") for name in ("encoder", "step"))
-    notes = json.loads((folder / writer.NOTES).read_text())
+    encoder, step = (decoder_step.load_part(folder / f"{name}{format}") for name in ("encoder", "step"))
+    notes = json.loads((folder / decoder_step.NOTES).read_text())
     context, ids = encoder(images=image[None])["context"], [notes["start"]]
     cache = np.zeros(notes["cache"], "float32")
     while len(ids) < notes["length"] and ids[-1:] != [notes["end"]]:
