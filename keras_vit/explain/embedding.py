@@ -79,7 +79,7 @@ def project(vectors, method: str = "pca", seed: int = 0) -> np.ndarray:
         vectors: Array, `(n, width)`, at least three vectors.
         method: `"pca"`: the two principal components. `"tsne"`: neighbors stay neighbors (van der Maaten and Hinton
             2008), distances between groups mean little. `"umap"`: the same (McInnes et al. 2018, arXiv:1802.03426);
-            needs the package umap-learn. Of fewer than four different vectors both are `"pca"`.
+            needs the package umap-learn. For fewer than four different vectors, both are `"pca"`.
         seed: Random seed.
 
     Returns:

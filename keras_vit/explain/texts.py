@@ -179,7 +179,7 @@ def _given(images, ids):
 
 
 def _both(model, images, ids):
-    """Returns images and ids, checked: as many, and of the model's size."""
+    """Returns images and ids after checking that there are as many of each and that they fit the model."""
     images, ids = pixel_range.checked(model, images, image_shape(model)), np.asarray(ids)
     rows = table_of(model)[1]
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or len(ids) != len(images) or ids.shape[1] < 2:

@@ -31,7 +31,7 @@ def towers_of(model):
 
     Raises:
         TypeError: For anything but a Keras model.
-        ValueError: If it has not two towers.
+        ValueError: If it does not have two towers.
     """
     checks.model(model)
     if not has_towers(model):

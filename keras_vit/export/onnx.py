@@ -39,8 +39,8 @@ def export_onnx(
         images: Pixels to compare on, `(batch, height, width, channels)`, 0..255, or what else the model takes: ids of
             texts, `(batch, length)`, or a dictionary of both; random ones if `None`.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
-        score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
-            then says the value for the file and for the model.
+        score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`. The report has the value of its first
+            entry for the file and for the model.
         labels: Names of the classes in order, for the JSON; those in the model's metadata if `None`.
         probabilities: Whether the output is the softmax of the logits; of a model of several labels, the sigmoids.
         overwrite: Whether to replace an existing `path`.

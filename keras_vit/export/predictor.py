@@ -81,7 +81,7 @@ class Predictor:
         return self._joined([self._batch(images[i : i + size]) for i in range(0, len(images), size)])
 
     def _batch(self, images):
-        """Returns the outputs of one batch of many: the last one, with less images, is filled up to be as fast."""
+        """Returns the outputs of one batch of many: the last one, with fewer images, is padded to be as fast."""
         count, size = len(images), self.batch_size
         if not size // 2 < count < size:
             return self._compute(images)

@@ -62,8 +62,8 @@ def export_tflite(
             texts, `(batch, length)`, or a dictionary of both. If `None`: the calibration images for the formats that
             use them, else random ones.
         classes: Integer class labels of `images`; the report then includes top-1 accuracy.
-        score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`, of whose first entry the report
-            then says the value for the file and for the model.
+        score: Function from outputs to a dictionary such as `{"mean_iou": 0.9}`. The report has the value of its first
+            entry for the file and for the model.
         overwrite: Whether to replace an existing `path`.
 
     Returns:

@@ -37,10 +37,10 @@ def embed_folder(
 ) -> pathlib.Path:
     """Writes the vectors of all images in a folder into one file, or brings such a file up to date.
 
-    If the file exists, only images that are new, or whose size or time of change is another one, are computed; those
+    If the file exists, only images that are new, or whose size or modification time has changed, are computed; those
     that are gone are dropped. Its `about` says how many.
 
-    What is done is kept in the folder `OUT.partial` until the file is whole: the same call resumes after an
+    What is done is kept in the folder `OUT.partial` until the file is complete: the same call resumes after an
     interruption. Only one batch's vectors are in memory; of a file that grows, all of them twice. Images that cannot be
     read are listed in the file and in a warning.
 
@@ -55,7 +55,7 @@ def embed_folder(
         share: `(i, n)`: only every n-th image, from the i-th, to divide a folder among machines. Give each its own
             `out`; `load_index(*files)` joins them. New images move others to another share.
         batch_size: Number of images that are computed at once.
-        overwrite: Whether to compute all images again, in place of a file that exists, and of unfinished work of
+        overwrite: Whether to compute all images again, instead of keeping a file that exists, or unfinished work of
             another model or of other images.
 
     Returns:

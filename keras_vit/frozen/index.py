@@ -38,8 +38,8 @@ def load_index(*files, folder: str | os.PathLike | None = None) -> Index:
 
     Args:
         *files: Paths of `.npz` files.
-        folder: Where the folder of the images is now. `None` for where it was; if it is not there, a folder beside the
-            file is taken that has the same images, which a warning names.
+        folder: Where the folder of the images is now. `None` for where it was; if it is not there, a folder next to
+            the file with the same images is taken, and a warning names it.
 
     Returns:
         An `Index`: a named tuple of `vectors`, `paths`, `left_out` and `about`.

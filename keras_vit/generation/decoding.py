@@ -38,8 +38,8 @@ def step(decoder, ids, place, cache, context=None, fillers=None):
         cache: As `empty_cache` or this function returns it.
         context: As `context_of` returns it, `None` for a language model. There may be several sequences in a row for
             each context.
-        fillers: How many words at the beginning of each sequence are none of its text, `(sequences,)`, integers, so
-            that texts that begin with other numbers of words are computed together. `None` for none.
+        fillers: Number of padding tokens at the beginning of each sequence, `(sequences,)`, integers, so that prompts
+            of different lengths are computed together. `None` for none.
 
     Returns:
         The logits after the last of these words, `(sequences, vocabulary)`, and the cache with these words.

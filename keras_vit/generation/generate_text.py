@@ -1,4 +1,4 @@
-"""Writes texts about images, or goes on with texts, by a decoder that writes word by word."""
+"""Writes texts about images, or continues texts, by a decoder that writes word by word."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ def generate_text(
     batch_size: int = 8,
     bad_images: str = "raise",
 ) -> Texts:
-    """Writes texts word by word: captions of images, the words of a line of text, or how a text goes on.
+    """Writes texts word by word: captions of images, the words in a picture of a line, or the rest of a text.
 
     Keys and values of the words before are kept, so a word costs one step of the decoder. With one beam, the likeliest
     word is taken each time. With several, the search is that of transformers 5: it ends when the best unfinished text
@@ -58,8 +58,8 @@ def generate_text(
         tokens: What turns ids into texts and prompts into ids: a `tokenizer`, or the folder or repository that it is
             read from. `None` for ids alone, or for a model whose file has a table of words or names its tokenizer.
         beams: Number of beams.
-        length: Most ids of a text, its start and its prompt counted; what the model's published file says, else 64, or
-            all positions of a smaller table, if `None`. A warning counts the texts that are cut.
+        length: Maximum number of ids of a text, with its start and its prompt. `None` for that of the model's published
+            file, else 64, or fewer if the model has fewer positions. A warning counts the texts that are cut.
         length_penalty: A text's score is its log-probability divided by its length to this power: above 0, long texts
             are preferred. Only matters for several beams.
         prompt: What the texts begin with: one for all, or one for each. Texts, or ids as an array `(words,)` or
@@ -67,8 +67,9 @@ def generate_text(
         temperature: What logits are divided by before words are drawn by their probabilities: 1 for the model's own,
             less for likelier words. With 0, the likeliest is taken.
         top_k: Words among which one is drawn: the likeliest. `None` for all.
-        top_p: Of these, one is drawn from as few as have this probability together, above 0 to 1.
-        seed: Seed of what is drawn.
+        top_p: Words are drawn from the smallest number of likeliest ones whose probabilities sum to `top_p`, above 0
+            and at most 1.
+        seed: Random seed of the drawn words.
         batch_size: Number of texts that are written at once.
         bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning; its ids are
             padding, its score is NaN and its text empty.

@@ -21,8 +21,8 @@ class Sampler(keras.Model):
     Args:
         model: A model from `dit` that gives velocities.
         steps: Number of steps.
-        guided: Whether `guidance` matters: each velocity is then that without a class, and `guidance` times the way
-            from it to that of the class (Ho and Salimans 2022, arXiv:2207.12598). Both are computed in one call.
+        guided: Whether `guidance` matters: each velocity is then that without a class, plus `guidance` times the
+            difference to that of the class (Ho and Salimans 2022, arXiv:2207.12598). Both are computed in one call.
         method: `"euler"`, or `"heun"`, whose steps but the last are corrected by a second velocity (Karras et al. 2022,
             arXiv:2206.00364, algorithm 1).
         path: Whether to return all steps.

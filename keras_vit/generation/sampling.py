@@ -31,22 +31,22 @@ def sample(
 ) -> np.ndarray:
     """Draws images from noise, of given classes, as one compiled loop.
 
-    Each image begins with normal noise, of which the seed and the image's place decide alone: the same on every backend
-    and for every batch size. It follows the velocity that the model says from time 0 to 1 (rectified flow, Liu et al.
-    2023, arXiv:2209.03003). The first call for a model, number of steps and batch size is compiled.
+    Each image starts from normal noise, which depends on the seed and on the image's place alone, not on the backend or
+    the batch size. It follows the velocity that the model predicts from time 0 to 1 (rectified flow, Liu et al. 2023,
+    arXiv:2209.03003). The first call for a model, number of steps and batch size is compiled.
 
     Args:
         model: A model that `Generate` trained, such as `from_pretrained("mnist_dit")`.
         labels: A class for each image, or one alone: indices, or names in the model's file; `None` for no class.
         steps: Number of steps.
-        guidance: Factor of what the class adds to the velocity (Ho and Salimans 2022, arXiv:2207.12598): with 1 the
-            model's own, with more images are clearer and less various. Other factors than 1 compute each velocity
+        guidance: Guidance scale, at least 0 (Ho and Salimans 2022, arXiv:2207.12598): with 1, the model's own velocity;
+            with more, images are clearer and less diverse. With any other value than 1, each velocity is computed
             twice.
         seed: Seed of the noise.
-        method: `"euler"`, or `"heun"`, which computes nearly twice as many velocities in as many steps, and is closer
-            to the true path.
+        method: `"euler"`, or `"heun"`, which computes nearly two velocities a step, and follows the true path more
+            closely.
         path: Whether to return each step from noise to image.
-        batch_size: Images that are drawn at once.
+        batch_size: Number of images that are drawn at once.
 
     Returns:
         uint8 `(images, height, width, channels)`; with `path` `(images, steps + 1, height, width, channels)`.

@@ -22,7 +22,7 @@ class Rules(NamedTuple):
 
 
 def room(first, rules, fillers):
-    """Returns the words of the longest text that is written, with what stands before texts that begin with fewer."""
+    """Returns the length of the longest text that is written, with the padding before shorter prompts."""
     return rules.length if fillers is None else rules.length + first - 1
 
 
@@ -37,8 +37,8 @@ def one_by_one(step, logits, cache, begun, rules, draws=None, fillers=None):
         begun: The ids that they begin with, `(sequences, words)`, int32.
         rules: `Rules`.
         draws: Uniform numbers, from 0 to below 1, `(sequences, length)`, which decide what is drawn.
-        fillers: How many ids at the beginning of each row are none of its text, `(sequences,)`, or `None`; they do not
-            count as its length.
+        fillers: Number of padding tokens at the beginning of each row, `(sequences,)`, or `None`; they do not count as
+            its length.
 
     Returns:
         Ids, int32, `(sequences, length)`, with fillers `(sequences, length + words - 1)`, and the score of each text:

@@ -18,7 +18,7 @@ KEPT = 8  # compiled writers
 
 
 class Plan(NamedTuple):
-    """What is to be written, checked."""
+    """The checked arguments of a call that writes texts."""
 
     model: keras.Model
     image: keras.Model | None  # its image tower, or `None` for a language model
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch of texts."""
+    """A batch of texts that were written."""
 
     places: list[int]  # of those that were written, in the order of all
     ids: np.ndarray  # int32, `(texts, length)`
@@ -49,7 +49,8 @@ class Writer(keras.Model):
 
     Its inputs are `texts`, `(count, first)`, int32, and of a captioner `images`, as many. Its outputs are ids, `(count,
     length)`, and the texts' scores. If words are drawn, `draws` is an input too, as `one_by_one` takes it. With the
-    input `fillers`, `(count,)`, int32, so many ids before each text are none of it, and the ids have `first - 1` more.
+    input `fillers`, `(count,)`, int32, this number of padding tokens is before each text, and the ids have `first - 1`
+    columns more.
 
     Args:
         model: A model from `captioner`, or from `text_decoder` without a context.
@@ -100,8 +101,8 @@ def parts_of(model):
 def batches(plan):
     """Writes the texts of a plan, in their order; yields a `Batch` for each batch.
 
-    Texts that begin with different numbers of ids are written together: fillers stand before those with fewer. So a
-    writer is compiled for powers of two of these numbers, not for each.
+    Prompts of different lengths are written together: shorter ones are padded at the beginning. So a writer is compiled
+    for powers of two of these lengths, not for each.
 
     Raises:
         ValueError: If logits are not finite.

@@ -30,9 +30,10 @@ def estimate_depth(model: keras.Model, images: Any) -> list[np.ndarray]:
     """Estimates how far each pixel of images is, at each image's own size.
 
     A model whose published preprocessing keeps the aspect ratio, as Depth Anything's, sees each image at its own: both
-    sides are scaled by the factor with which one has the length of the model's, of the two the one nearer to 1, and
-    rounded to multiples of the patch. Positions are resampled as in the original. Any other model sees images of its
-    one size. Maps are resized back bicubically, as transformers' `post_process_depth_estimation` does.
+    sides are scaled by one factor, which brings one of them to the model's length, and rounded to multiples of the
+    patch. Of the two possible factors, the one nearer to 1 is taken. Positions are resampled as in the original. Any
+    other model sees images of its one size. Maps are resized back bicubically, as transformers'
+    `post_process_depth_estimation` does.
 
     Args:
         model: A model of depth: from `from_pretrained("hf://depth-anything/Depth-Anything-V2-Small-hf")`, or trained by
@@ -40,7 +41,8 @@ def estimate_depth(model: keras.Model, images: Any) -> list[np.ndarray]:
         images: As in `keras_vit.preprocess`.
 
     Returns:
-        A list of float32 `(height, width)` for each image: meters, or relative inverse depth, as the model's.
+        A list of float32 arrays, `(height, width)`, one for each image: meters, or relative inverse depth, as the
+        model was trained.
 
     Raises:
         ValueError: For another model, or one whose images are cropped; for an image more than about 6 times as long as

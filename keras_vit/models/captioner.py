@@ -25,14 +25,14 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
         decoder: A model from `text_decoder` with `context_width`, the tokens' width.
         start: The id before each text.
         end: The id after each text.
-        pad: The id that fills a row after the end; `None` for `end`. Defaults to `None`.
+        pad: Id of the padding token; `None` for `end`. Defaults to `None`.
 
     Returns:
         A functional `keras.Model` from `{"images": (batch, height, width, channels), "texts": (batch, words)}` to
         logits, `(batch, words, vocabulary)`, float32.
 
     Raises:
-        ValueError: For models of other inputs or outputs, of two widths, or an id that the decoder has not.
+        ValueError: For models of other inputs or outputs, of two widths, or an id that the decoder does not have.
 
     Example:
 

@@ -45,7 +45,7 @@ def dit(
     name: str | None = None,
     dtype: str | keras.DTypePolicy | None = None,
 ) -> keras.Model:
-    """Builds a diffusion Transformer, which says of a noisy image where it should move.
+    """Builds a diffusion Transformer, which predicts the noise in an image, or the velocity to one without.
 
     Peebles and Xie 2023 (arXiv:2212.09748), section 3.2, "DiT with adaLN-Zero". The layers are called `images, times,
     labels, rescale, patches, encoder, time, label, condition, silu, block_0, block_1, ..., head`. Their names and

@@ -41,7 +41,7 @@ def text_tower(
 
     Args:
         vocabulary: Number of ids.
-        length: Words of the longest text. Every text has so many ids, padded as its tokenizer does.
+        length: Number of ids in every text, padded as its tokenizer does.
         width: Channels of a token.
         depth: Number of blocks.
         num_heads: Number of attention heads, a divisor of the width.
@@ -61,8 +61,8 @@ def text_tower(
             int32 and a projected vector is float32 under any. Defaults to `None`.
 
     Returns:
-        A functional `keras.Model` from `(batch, length)` ids, int32, to `(batch, projection)` vectors of any length, or
-        `(batch, width)` without a projection.
+        A functional `keras.Model` from `(batch, length)` ids, int32, to `(batch, projection)` vectors, not
+        normalized, or `(batch, width)` without a projection.
 
     Raises:
         ValueError: For an argument outside the above.

@@ -65,8 +65,8 @@ def text_decoder(
         epsilon: Added to the variance in every normalization. Defaults to `1e-5`.
         positions: `"learned"` or `"sinusoidal"`; see `Words`. Defaults to `"learned"`.
         pad: For sinusoidal positions, the id that has none; see `Words`. Defaults to `None`.
-        masked_id: An id that no word attends to, such as BLIP's padding. What comes before it is the same without;
-            only the logits after it differ. Defaults to `None`.
+        masked_id: An id that no word attends to, such as BLIP's padding. Only the
+            logits after it differ. Defaults to `None`.
         scale_words: Whether rows of the table of words are multiplied by the square root of the width. Defaults to
             `False`.
         norm_words: Whether to normalize tokens before the first block. Defaults to `False`.

@@ -54,8 +54,8 @@ def vilt(
     Args:
         variant: As in `vit`, without hybrids. Defaults to `"B/32"`, the paper's.
         vocabulary: Number of ids of words.
-        length: Words of the longest text. Every text has so many ids.
-        pad: The id that fills a text; no token attends to it. `None` if words are never masked. Defaults to `0`.
+        length: Number of ids in every text, padding included.
+        pad: Id of the padding token; no token attends to it. `None` if words are never masked. Defaults to `0`.
         image_size: As in `vit`. Defaults to `384`.
         channels: As in `vit`. Defaults to `3`.
         mean: As in `vit`. Defaults to `0.5`.
