@@ -22,8 +22,8 @@ def run(model, outputs, images):
 
 def computed(inputs, outputs, values):
     """Returns the values of symbolic tensors, or of lists of them, as a list, from those of a model's inputs."""
-    found = keras.Model(inputs, keras.tree.flatten(outputs))(values, training=False)
-    return list(keras.tree.pack_sequence_as(outputs, keras.tree.flatten(found)))
+    tensors = keras.Model(inputs, keras.tree.flatten(outputs))(values, training=False)
+    return list(keras.tree.pack_sequence_as(outputs, keras.tree.flatten(tensors)))
 
 
 def entrances(model):
@@ -83,14 +83,14 @@ def flows(model, matrices):
         model: A ViT.
         matrices: Iterable of an array of each block, `(batch, tokens, tokens)`.
     """
-    matrices, found = iter(matrices), []
+    matrices, products = iter(matrices), []
     for layers in stages(model):
         flow = None
         for _ in filter(lambda layer: isinstance(layer, TransformerBlock), layers):
             matrix = next(matrices)
             flow = matrix if flow is None else matrix @ flow
-        found.append(flow)
-    return found
+        products.append(flow)
+    return products
 
 
 def of_patches(scores, sources=None):
@@ -144,5 +144,5 @@ def in_parts(function, model, images, *more, axis=0):
 
 def examples(model):
     """Returns of how many examples the blocks of space make an image: of a factorised encoder, of each time step."""
-    found = tubelets(model, factorised=True)
-    return found.steps if found is not None and found.fold else 1
+    layer = tubelets(model, factorised=True)
+    return layer.steps if layer is not None and layer.fold else 1

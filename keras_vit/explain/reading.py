@@ -95,11 +95,11 @@ def read_patches(model, images, space, time=None, ends=None):
         space, time: From `inside.flows`.
         ends: As in `reading`.
     """
-    read = np.einsum("bt,bts->bs", reading(model, images, ends), space)[:, anatomy.num_prefix(model) :]
+    shares = np.einsum("bt,bts->bs", reading(model, images, ends), space)[:, anatomy.num_prefix(model) :]
     if time is None:
-        return read
+        return shares
     weights = time[:, 0, 1:]  # (batch, steps), at the class token of time
-    return (weights[:, :, None] * read.reshape(*weights.shape, -1)).reshape(len(weights), -1)
+    return (weights[:, :, None] * shares.reshape(*weights.shape, -1)).reshape(len(weights), -1)
 
 
 def ends_of(model):
@@ -115,19 +115,19 @@ def ends_of(model):
     last = [layer for layer in anatomy.stages(vit)[0] if isinstance(layer, TransformerBlock)][-1]
     tokens = anatomy.blocks(vit)[0].input
     even = _even(_tokens(tokens).shape[1], anatomy.num_prefix(vit))
-    known = {id(x): np.eye(len(even)) for x in keras.tree.flatten(last.output)[:1]}
+    shares_of = {id(x): np.eye(len(even)) for x in keras.tree.flatten(last.output)[:1]}
     steps = calls(model) if vit is not model else []
     for graph, call in [(vit, None), *reversed(steps)]:
         if call is not None:
             inner = outputs_of(call.operation)
-            known = {id(outer): known[id(x)] for x, outer in zip(inner, call.outputs) if id(x) in known}
-        for node in _in_order(graph, known):
-            found = _through(node, known, even)
+            shares_of = {id(outer): shares_of[id(x)] for x, outer in zip(inner, call.outputs) if id(x) in shares_of}
+        for node in _in_order(graph, shares_of):
+            found = _through(node, shares_of, even)
             if isinstance(found, list):
                 ends += found
             else:
-                known |= {id(x): found for x in node.outputs}
-        if any(id(x) in known for x in outputs_of(graph)) and graph is model:
+                shares_of |= {id(x): found for x in node.outputs}
+        if any(id(x) in shares_of for x in outputs_of(graph)) and graph is model:
             ends.append(even)
     return ends or [even]
 
@@ -156,24 +156,24 @@ def _in_words(end, prefix):
     return next(near, "some tokens")
 
 
-def _through(node, known, even):
+def _through(node, shares_of, even):
     """Returns what each token after a node holds of those after the blocks, `(tokens, tokens)`, or a list of ends."""
-    layer, given = node.operation, [x for x in node.input_tensors if id(x) in known]
-    if _is_of_patches(node) or all(_is_tokenwise(node, x) for x in given):
-        return sum(known[id(x)] for x in given)
+    layer, inputs = node.operation, [x for x in node.input_tensors if id(x) in shares_of]
+    if _is_of_patches(node) or all(_is_tokenwise(node, x) for x in inputs):
+        return sum(shares_of[id(x)] for x in inputs)
     if isinstance(layer, TokenPool) and layer.pooling == "map":
-        if np.array_equal(known[id(given[0])], np.eye(len(even))):
+        if np.array_equal(shares_of[id(inputs[0])], np.eye(len(even))):
             return [layer]
         _refuse(layer)
-    parts = [_linear(node, x) for x in given]
+    parts = [_linear(node, x) for x in inputs]
     if any(part is None for part in parts):
         if isinstance(layer, Layer) and not isinstance(layer, TokenPool):
             return [even]  # a head of ours that reads all patches
         _refuse(layer)
-    read = sum(part @ known[id(x)] for part, x in zip(parts, given))
+    shares = sum(part @ shares_of[id(x)] for part, x in zip(parts, inputs))
     if _is_3d(node.outputs[0]):
-        return read
-    weights = np.abs(read).sum(0)
+        return shares
+    weights = np.abs(shares).sum(0)
     return [weights / weights.sum()]
 
 
@@ -184,15 +184,15 @@ def _refuse(layer):
     )
 
 
-def _in_order(graph, known):
+def _in_order(graph, tensors):
     """Yields the nodes of a graph that compute something of known tensors, each after those before it."""
-    waiting = [node for node in leading_to(outputs_of(graph)) if not any(id(x) in known for x in node.outputs)]
+    waiting = [node for node in leading_to(outputs_of(graph)) if not any(id(x) in tensors for x in node.outputs)]
     ahead = {id(x) for node in waiting for x in node.outputs}
     while waiting:
         ready = [node for node in waiting if not any(id(x) in ahead for x in node.input_tensors)]
         ahead -= {id(x) for node in ready for x in node.outputs}
         waiting = [node for node in waiting if node not in ready]
-        yield from (node for node in ready if any(id(x) in known for x in node.input_tensors))
+        yield from (node for node in ready if any(id(x) in tensors for x in node.input_tensors))
 
 
 def _is_3d(tensor):
@@ -259,8 +259,8 @@ def _called(node, tensor, value):
     arguments, settings = node.arguments.fill_in(inputs)
     if takes_training(node.operation):
         settings["training"] = False
-    made = keras.tree.flatten(node.operation(*arguments, **settings))[place_of(node.outputs[0])]
-    return ops.convert_to_numpy(ops.cast(made, "float32"))
+    output = keras.tree.flatten(node.operation(*arguments, **settings))[place_of(node.outputs[0])]
+    return ops.convert_to_numpy(ops.cast(output, "float32"))
 
 
 def _of_probe(model, pool, images, batch):

@@ -97,9 +97,9 @@ def attention_of_words(model: keras.Model, images, ids) -> np.ndarray:
     entering = [block.input for block in blocks]
 
     def read(images, ids):
-        given = {"texts": ops.convert_to_tensor(ids[:, :-1]), "context": image(images, training=False)}
+        inputs = {"texts": ops.convert_to_tensor(ids[:, :-1]), "context": image(images, training=False)}
         maps = []
-        for block, (x, context, *mask) in zip(blocks, inside.computed(decoder.input, entering, given)):
+        for block, (x, context, *mask) in zip(blocks, inside.computed(decoder.input, entering, inputs)):
             more = {"attention_mask": mask[0]} if mask else {}
             *_, scores = block(x, context, use_causal_mask=True, return_attention_scores=True, training=False, **more)
             maps.append(ops.convert_to_numpy(scores).mean(1))
@@ -135,9 +135,9 @@ def attention_of_answer(model: keras.Model, images, ids, classes=None) -> tuple[
         classes = _in_parts(functools.partial(_logits, model), images, ids).argmax(-1)
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
     classes = checks.class_indices(classes, model.output_shape[-1], len(images), "classes")
-    found = _in_parts(functools.partial(_relevance, model), images, ids, classes)
+    relevance = _in_parts(functools.partial(_relevance, model), images, ids, classes)
     words = ids.shape[1]
-    return found[:, words + 1 :].reshape(-1, *anatomy.grid(model)), found[:, :words]
+    return relevance[:, words + 1 :].reshape(-1, *anatomy.grid(model)), relevance[:, :words]
 
 
 def _logits(model, *examples):

@@ -76,13 +76,13 @@ def _check_own(text, tokens):
     """Raises ValueError unless a `Tokenizer` may be that of a text tower."""
     rows, rules = table_of(text)[1], _stated(text, RULES)
     end = next((getattr(layer, "end", None) for layer in text.layers if layer.name == "pool"), None)
-    for wrong, own, theirs in (
+    for wrong, own, other in (
         (tokens.size > rows, f"whose table has {rows} rows", f"ids up to {tokens.size - 1}"),
         (rules and not tokens.family.startswith(rules), f"by the rules of {rules!r}", f"those of {tokens.family!r}"),
         (end is not None and tokens.end != end, f"whose texts end with the id {end}", f"the end {tokens.end}"),
     ):
         if wrong:
-            raise ValueError(f"`tokens` must be the text tower's own, {own}. Received: {theirs}")
+            raise ValueError(f"`tokens` must be the text tower's own, {own}. Received: {other}")
 
 
 def own_words(text):

@@ -103,8 +103,8 @@ class AnomalyDetector:
         if patches is not None:
             checks.positive(patches=patches)
             if patches > available:
-                said = f"`patches` must be at most the {available} of {len(images)} images"
-                raise ValueError(f"{said}. Received: patches={patches}")
+                rule = f"`patches` must be at most the {available} of {len(images)} images"
+                raise ValueError(f"{rule}. Received: patches={patches}")
         tokens = self._embedder(images, bad_images)
         tokens = tokens[np.isfinite(tokens).all((1, 2, 3))]
         if len(tokens) < 2:

@@ -72,8 +72,8 @@ def embed_folder(
             writes this file; if unfinished work is of another model, or of other images.
         OSError: If writing fails, for example on a full disk. What was done remains.
     """
-    given = {"tokens": tokens, "projected": projected, "share": share, "batch_size": batch_size}
-    return embed(folder, model, out, **given, overwrite=overwrite)[0]
+    options = {"tokens": tokens, "projected": projected, "share": share, "batch_size": batch_size}
+    return embed(folder, model, out, **options, overwrite=overwrite)[0]
 
 
 def embed(folder, model, out, *, tokens=False, projected=False, share=(0, 1), batch_size=32, overwrite=False):
@@ -111,18 +111,18 @@ def embed(folder, model, out, *, tokens=False, projected=False, share=(0, 1), ba
         vectors = _embed_new(embedder, new, partial, progress)
         left_out = progress["left_out"]
         faults = dict(left_out)
-        read = [name for name in new if name not in faults]
-        if not kept and not read:
+        names = [name for name in new if name not in faults]
+        if not kept and not names:
             raise ValueError(f"No image could be read. The first of {len(left_out)}: {left_out[0][1]}")
-        changed = len(then.keys() & read)
+        changed = len(then.keys() & names)
         dropped = len(then) - len(kept) - changed
-        changes = {"kept": len(kept), "changed": changed, "new": len(read) - changed, "dropped": dropped}
-        if older is None or read or dropped or left_out != older["left_out"].tolist():
+        changes = {"kept": len(kept), "changed": changed, "new": len(names) - changed, "dropped": dropped}
+        if older is None or names or dropped or left_out != older["left_out"].tolist():
             if kept:
-                read = [name for name in stamps if name in kept or name not in faults]
-                vectors = _joined(stored(out, ("vectors", "about"))["vectors"], kept, vectors, read)
+                names = [name for name in stamps if name in kept or name not in faults]
+                vectors = _joined(stored(out, ("vectors", "about"))["vectors"], kept, vectors, names)
             about |= {"changes": changes, "vectors": embedder.vectors, "projected": projected}
-            write(out, vectors, read, left_out, [stamps[name] for name in read], about, embedder.projection)
+            write(out, vectors, names, left_out, [stamps[name] for name in names], about, embedder.projection)
         del vectors  # closed, for systems that delete no open file
     finally:
         lock.release()
@@ -132,11 +132,11 @@ def embed(folder, model, out, *, tokens=False, projected=False, share=(0, 1), ba
     return out, changes
 
 
-def _joined(older, kept, new, names):
+def _joined(older, old_rows, new, names):
     """Returns the vectors of a file that grows, in the order of its names: those that are kept, and the new ones."""
     joined, new = np.empty((len(names), *older.shape[1:]), older.dtype), iter(new)
     for row, name in zip(joined, names):
-        row[...] = older[kept[name]] if name in kept else next(new)
+        row[...] = older[old_rows[name]] if name in old_rows else next(new)
     return joined
 
 

@@ -115,11 +115,11 @@ class Embedder:
             ValueError: As `preprocess`, for an image whose features are not finite, and if no image can be read.
         """
         checks.one_of("bad_images", bad_images, BAD)
-        parts, read, faults, count = [], [], [], 0
+        parts, rows, faults, count = [], [], [], 0
         for batch in self.batches(images, strict=bad_images == "raise"):
             if batch.read:
                 parts.append(keras.ops.convert_to_numpy(then(batch.vectors)))
-            read += [count + i for i in batch.read]
+            rows += [count + i for i in batch.read]
             faults += batch.faults.values()
             count += len(batch.images)
         if not count:
@@ -129,9 +129,9 @@ class Embedder:
         if not faults:
             return np.concatenate(parts)
         left_out(f"{len(faults)} of {count} images, which cannot be read", [shown(fault) for fault in faults])
-        found = np.full((count, *parts[0].shape[1:]), np.nan, "float32")
-        found[read] = np.concatenate(parts)
-        return found
+        vectors = np.full((count, *parts[0].shape[1:]), np.nan, "float32")
+        vectors[rows] = np.concatenate(parts)
+        return vectors
 
     def batches(self, images, strict=False):
         """Reads images ahead, computes their vectors batch by batch, and goes past those that cannot be read.
@@ -148,11 +148,11 @@ class Embedder:
         """
         images = listed(images)
         compute = functools.partial(run, self.network)
-        for found in reading.batches(self.read, images, self.batch_size):
-            if strict and found.errors:
-                raise next(iter(found.errors.values()))
-            faults = {i: str(error) for i, error in found.errors.items()}
-            yield self._batch(compute, found.images, found.pixels, faults)
+        for batch in reading.batches(self.read, images, self.batch_size):
+            if strict and batch.errors:
+                raise next(iter(batch.errors.values()))
+            faults = {i: str(error) for i, error in batch.errors.items()}
+            yield self._batch(compute, batch.images, batch.pixels, faults)
 
     def answered(self, images, answer):
         """Yields what is made of each image's vector, batch by batch, in their order.

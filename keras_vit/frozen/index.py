@@ -89,14 +89,14 @@ def flat(index):
 def _read(path):
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    found = Index(**stored(path, NAMES, [PROJECTION]))
-    vectors = found.vectors
+    index = Index(**stored(path, NAMES, [PROJECTION]))
+    vectors = index.vectors
     with np.errstate(over="ignore"):
-        fits = vectors.dtype == "float32" and vectors.ndim in (2, 4) and found.paths.shape == vectors.shape[:1] != (0,)
+        fits = vectors.dtype == "float32" and vectors.ndim in (2, 4) and index.paths.shape == vectors.shape[:1] != (0,)
         lengths = np.linalg.norm(vectors.reshape(len(vectors), -1), axis=1) if fits else np.zeros(1)
     if not np.isfinite(lengths).all() or not lengths.any():
         raise _damaged(path, "its vectors do not fit its paths, or are none, all zero, or not finite")
-    return found
+    return index
 
 
 def stored(path, names, optional=()):
@@ -107,18 +107,18 @@ def stored(path, names, optional=()):
     """
     try:
         with np.load(regular(path)) as arrays:  # never unpickles
-            found = {name: arrays[name] for name in (*names, *set(optional).intersection(arrays.files))}
-        found["about"] = json.loads(str(found["about"]))
-        if not set(found["about"]) >= KEYS or not isinstance(found["about"]["folder"], str):
+            arrays_by_name = {name: arrays[name] for name in (*names, *set(optional).intersection(arrays.files))}
+        arrays_by_name["about"] = json.loads(str(arrays_by_name["about"]))
+        if not set(arrays_by_name["about"]) >= KEYS or not isinstance(arrays_by_name["about"]["folder"], str):
             raise ValueError("its arrays do not fit together")
-        if "paths" in found:
-            found["paths"] = moved.with_slashes(found["paths"], found["about"]["folder"])
+        if "paths" in arrays_by_name:
+            arrays_by_name["paths"] = moved.with_slashes(arrays_by_name["paths"], arrays_by_name["about"]["folder"])
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for damaged files
         raise _damaged(path, error) from None
-    return found
+    return arrays_by_name
 
 
-def check_lengths(path, found):
+def check_lengths(path, arrays):
     """Raises ValueError unless the arrays of a file are of as many images; of the vectors only the header is read."""
     try:
         with zipfile.ZipFile(path) as file, file.open("vectors.npy") as vectors:
@@ -126,8 +126,8 @@ def check_lengths(path, found):
             (rows, *_), _, _ = np.lib.format.read_array_header_1_0(vectors)
     except Exception as error:
         raise _damaged(path, error) from None
-    if not rows == len(found["paths"]) == len(found[STAMPS]):
-        raise _damaged(path, f"it has {rows} vectors, {len(found['paths'])} paths and {len(found[STAMPS])} stamps")
+    if not rows == len(arrays["paths"]) == len(arrays[STAMPS]):
+        raise _damaged(path, f"it has {rows} vectors, {len(arrays['paths'])} paths and {len(arrays[STAMPS])} stamps")
 
 
 def _damaged(path, error):

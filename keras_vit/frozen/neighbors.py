@@ -55,14 +55,14 @@ def nearest(
     index = flat(opened(index))
     check_count(index, k)
     if tokens is None:
-        vectors, read = queries(index, images, model, bad_images)
+        vectors, readable = queries(index, images, model, bad_images)
         searched = in_space_of(index, vectors)
     else:
         searched, vectors = common_space(index, images, model, tokens)
-        read = np.ones(len(vectors), bool)
+        readable = np.ones(len(vectors), bool)
     tell_missing(index)
-    answers = [[] for _ in read]
-    for place, row, near in zip(np.flatnonzero(read), *embedding.nearest(searched, vectors, k)):
+    answers = [[] for _ in readable]
+    for place, row, near in zip(np.flatnonzero(readable), *embedding.nearest(searched, vectors, k)):
         answers[place] = [(str(index.file(i)), float(s)) for i, s in zip(row, near)]
     return answers
 
@@ -97,9 +97,9 @@ def knn(
     checks.positive(k=k)
     index = flat(opened(index))
     of_classes = classes_of(index, labels)
-    vectors, read = queries(index, images, model, bad_images)
-    answers = [{} for _ in read]
-    for place, answer in zip(np.flatnonzero(read), voted(index, of_classes, vectors, k)):
+    vectors, readable = queries(index, images, model, bad_images)
+    answers = [{} for _ in readable]
+    for place, answer in zip(np.flatnonzero(readable), voted(index, of_classes, vectors, k)):
         answers[place] = answer
     return answers
 
@@ -107,8 +107,8 @@ def knn(
 def voted(index, named, vectors, k):
     """Returns the answers of `knn` for vectors; `named` is what `classes_of` returns."""
     names, classes, inside = named
-    found, similarities = embedding.nearest(in_space_of(index, vectors)[inside], vectors, min(k, len(classes)))
-    shares = votes(similarities, classes[found], len(names))
+    neighbors, similarities = embedding.nearest(in_space_of(index, vectors)[inside], vectors, min(k, len(classes)))
+    shares = votes(similarities, classes[neighbors], len(names))
     shares /= shares.sum(1, keepdims=True)
     return [{names[i]: float(row[i]) for i in np.argsort(-row, kind="stable")} for row in shares]
 
@@ -141,23 +141,23 @@ def queries(index, images, model=None, bad_images="raise"):
 
     Arguments and errors as in `nearest`.
     """
-    if (given := _vectors(images)) is not None:
+    if (rows := _vectors(images)) is not None:
         widths = [index.vectors.shape[1]] + ([] if index.projection is None else [index.projection.shape[1]])
-        if given.shape[1] not in widths or not np.isfinite(given).all() or not given.any(1).all():
+        if rows.shape[1] not in widths or not np.isfinite(rows).all() or not rows.any(1).all():
             texts = f", or that of texts, {widths[1]}" if widths[1:] else ""
             raise ValueError(
                 f"Vectors must be finite, not zero, and have the index's width, {widths[0]}{texts}. "
-                f"Received: shape {given.shape}"
+                f"Received: shape {rows.shape}"
             )
-        if np.ndim(images) == 2 and isinstance(images, np.ndarray) and given.min() >= 0:
+        if np.ndim(images) == 2 and isinstance(images, np.ndarray) and rows.min() >= 0:
             raise ValueError(
                 "An array of two axes without a negative number may be a gray picture or vectors: pass [picture], or a "
-                f"list of the vectors. Received: shape {given.shape}"
+                f"list of the vectors. Received: shape {rows.shape}"
             )
-        return given, np.ones(len(given), bool)
+        return rows, np.ones(len(rows), bool)
     vectors = embedder_of(index, model)(images, bad_images)
-    read = np.isfinite(vectors).all(1)
-    return vectors[read], read
+    readable = np.isfinite(vectors).all(1)
+    return vectors[readable], readable
 
 
 def in_space_of(index, vectors):
@@ -189,8 +189,8 @@ def common_space(index, texts, model, tokens):
     towers = towers_of(model)
     embedder_of(index, towers.image)
     after = index.about.get("projected")
-    found = embedding.unit(index.vectors) if after else projected(towers.image, index.vectors)
-    return found, text_vectors(towers, tokens, texts)
+    vectors = embedding.unit(index.vectors) if after else projected(towers.image, index.vectors)
+    return vectors, text_vectors(towers, tokens, texts)
 
 
 def tell_missing(index):

@@ -39,8 +39,8 @@ def pca_image(
 
     checks.switch(foreground=foreground)
     every = Embedder(model, tokens=True)(images, bad_images)  # (images, rows, columns, width)
-    read = np.isfinite(every).all((1, 2, 3))
-    tokens = every[read]
+    readable = np.isfinite(every).all((1, 2, 3))
+    tokens = every[readable]
     flat = tokens.reshape(-1, tokens.shape[-1])
     if len(flat) < FEWEST or tokens.shape[-1] < 3 or np.ptp(flat, axis=0).max() < 1e-12:
         raise ValueError(
@@ -55,10 +55,10 @@ def pca_image(
         inside = first > 0 if np.mean(first[:, border] > 0) <= 0.5 else first < 0
         if inside.sum() < FEWEST:
             inside[:] = True
-    found = PCA(3, random_state=0).fit_transform(tokens[inside])
-    low, high = np.percentile(found, EDGES, axis=0)
+    components = PCA(3, random_state=0).fit_transform(tokens[inside])
+    low, high = np.percentile(components, EDGES, axis=0)
     colors = np.zeros((*inside.shape, 3), "float32")
-    colors[inside] = np.clip((found - low) / np.maximum(high - low, 1e-12), 0, 1)
+    colors[inside] = np.clip((components - low) / np.maximum(high - low, 1e-12), 0, 1)
     result = np.full((*every.shape[:3], 3), np.nan, "float32")
-    result[read] = colors
+    result[readable] = colors
     return result

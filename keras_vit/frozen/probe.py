@@ -70,14 +70,17 @@ def probe(
     embedder = embedder_of(index, model)
     scaler = StandardScaler().fit(index.vectors[inside])
     vectors = scaler.transform(index.vectors[inside])
-    held = _held(classes, validation, np.random.default_rng(seed))
-    train = np.setdiff1d(np.arange(len(classes)), held)
+    validation_rows = _held(classes, validation, np.random.default_rng(seed))
+    train = np.setdiff1d(np.arange(len(classes)), validation_rows)
 
     def fitted(strength, rows):
         return LogisticRegression(C=strength, max_iter=STEPS).fit(vectors[rows], classes[rows])
 
-    answers = [fitted(strength, train).predict_proba(vectors[held]) for strength in STRENGTHS]
-    scores = [(float(np.mean(p.argmax(1) == classes[held])), -log_loss(classes[held], p)) for p in answers]
+    answers = [fitted(strength, train).predict_proba(vectors[validation_rows]) for strength in STRENGTHS]
+    scores = [
+        (float(np.mean(p.argmax(1) == classes[validation_rows])), -log_loss(classes[validation_rows], p))
+        for p in answers
+    ]
     (accuracy, _), strength = max(zip(scores, STRENGTHS))  # of equal accuracies the likelier answers
     final = fitted(strength, slice(None))
     kernel, bias = _logits(final)

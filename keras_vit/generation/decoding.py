@@ -47,12 +47,12 @@ def step(decoder, ids, place, cache, context=None, fillers=None):
     layers = {layer.name: layer for layer in decoder.layers}
     x = layers["words"](ids, start=place if fillers is None else place - fillers)  # (sequences, words, width)
     x = layers["norm_pre"](x) if "norm_pre" in layers else x
-    blocks, kept = blocks_of(decoder), []
+    blocks, pairs = blocks_of(decoder), []
     for block, old, seen in zip(blocks, cache, context or [None] * len(blocks)):
         x, new = block.step(x, place, old, seen, fillers)
-        kept.append(new)
+        pairs.append(new)
     x = x[:, -1:]
     for name in LAST:
         x = layers[name](x) if name in layers else x
     logits = layers["head"](x) if "head" in layers else layers["words"](x, to_logits=True)
-    return logits[:, 0], kept
+    return logits[:, 0], pairs

@@ -87,10 +87,10 @@ def generate_text(
     >>> generate_text(model, ["cats.jpg"], "hf://Salesforce/blip-image-captioning-base").texts
     ['two cats sleeping on a couch']
     """
-    given = {"beams": beams, "length": length, "length_penalty": length_penalty, "prompt": prompt, "top_p": top_p}
-    given |= {"temperature": temperature, "top_k": top_k, "seed": seed, "batch_size": batch_size}
+    options = {"beams": beams, "length": length, "length_penalty": length_penalty, "prompt": prompt, "top_p": top_p}
+    options |= {"temperature": temperature, "top_k": top_k, "seed": seed, "batch_size": batch_size}
     checks.one_of("bad_images", bad_images, ("raise", "skip"))
-    plan = planned(model, images, tokens, **given)
+    plan = planned(model, images, tokens, **options)
     count, rules = len(plan.begun), plan.rules
     ids, scores = np.full((count, rules.length), rules.pad, "int32"), np.full(count, np.nan, "float32")
     faults = []
@@ -138,8 +138,8 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     rules = Rules(length, marks["end"], marks["pad"], top_k=how["top_k"], **numbers)
     draws = np.random.default_rng(seed).random((len(begun), length), "float32") if rules.temperature else None
     prepare = None if images is None else Preparation(image)
-    read = (lambda i: None) if images is None else (lambda i: prepare(images[i]))
-    return Plan(model, image, images, read, begun, draws, rules, beams, batch_size, tokens)
+    reader = (lambda i: None) if images is None else (lambda i: prepare(images[i]))
+    return Plan(model, image, images, reader, begun, draws, rules, beams, batch_size, tokens)
 
 
 def one_by_one(plan):
@@ -198,8 +198,8 @@ def _marks(words):
 
 def _length(length, words):
     if length is None:
-        stated = words.metadata.get("length")
-        return min(stated if type(stated) is int and stated > 1 else LENGTH, words.length)
+        published = words.metadata.get("length")
+        return min(published if type(published) is int and published > 1 else LENGTH, words.length)
     checks.positive(length=length)
     if length > words.length:
         raise ValueError(f"`length` must be at most the model's, {words.length}. Received: length={length}")

@@ -118,16 +118,16 @@ def drawn(model, noise, labels, steps, guidance, method="euler", path=False, bat
 
     Batches are filled up, so that each is compiled once.
     """
-    size, found = min(batch_size, len(noise)), []
+    size, parts = min(batch_size, len(noise)), []
     state = tuple(map(id, model.variables))
     sampler = compiled(model, state, size, steps, guidance != 1, method, path)
     for first in range(0, len(noise), size):
-        given = {"noise": noise[first : first + size], "labels": labels[first : first + size].astype("int32")}
-        count = len(given["noise"])
-        given = {k: np.concatenate([v, np.repeat(v[-1:], size - count, axis=0)]) for k, v in given.items()}
-        given["guidance"] = np.full(size, guidance, "float32")
-        found.append(keras.ops.convert_to_numpy(sampler.predict_on_batch(given))[:count])
-    return np.concatenate(found)
+        inputs = {"noise": noise[first : first + size], "labels": labels[first : first + size].astype("int32")}
+        count = len(inputs["noise"])
+        inputs = {k: np.concatenate([v, np.repeat(v[-1:], size - count, axis=0)]) for k, v in inputs.items()}
+        inputs["guidance"] = np.full(size, guidance, "float32")
+        parts.append(keras.ops.convert_to_numpy(sampler.predict_on_batch(inputs))[:count])
+    return np.concatenate(parts)
 
 
 def by_steps(network, none, noise, labels, steps, guidance):
@@ -139,9 +139,9 @@ def by_steps(network, none, noise, labels, steps, guidance):
     for i in range(steps):
         both, count = guidance != 1, len(x)
         classes = np.concatenate([labels, np.full(count, none)]) if both else labels
-        given = np.concatenate([x, x]) if both else x
-        times = np.full(len(given), i / steps, "float32")
-        v = np.asarray(network(dict(zip(INPUTS, (given, times, classes.astype("int32"))))))[..., : x.shape[-1]]
+        images = np.concatenate([x, x]) if both else x
+        times = np.full(len(images), i / steps, "float32")
+        v = np.asarray(network(dict(zip(INPUTS, (images, times, classes.astype("int32"))))))[..., : x.shape[-1]]
         v = guided(v[:count], v[count:], guidance) if both else v
         x = x + v / steps
     return x

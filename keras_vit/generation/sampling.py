@@ -84,17 +84,17 @@ def drawn_in_parts(model, labels, *, steps, guidance, seed, method="euler", path
         for first in range(0, len(labels), size):
             some = labels[first : first + size]
             noise = random.standard_normal((len(some), *image_shape(model)), "float32")
-            found = drawn(model, noise, some, steps, float(guidance), method, path, size)
-            if not np.isfinite(found).all():
+            images = drawn(model, noise, some, steps, float(guidance), method, path, size)
+            if not np.isfinite(images).all():
                 raise ValueError(f"The model must return finite numbers. Received: NaN or infinity of {model.name!r}")
-            far = float((np.abs(found[:, -1] if path else found) > FAR).mean())
+            far = float((np.abs(images[:, -1] if path else images) > FAR).mean())
             if far > MANY and not warned:
                 warned = True
                 warn(
                     f"The guidance is too large: {far:.0%} of the values are over {FAR:g} times as far from gray as "
                     f"black and white, and are clipped. Received: guidance={guidance:g}"
                 )
-            yield as_bytes(found)
+            yield as_bytes(images)
 
     return parts()
 
@@ -123,19 +123,19 @@ def labels_of(model, labels):
         labels: As in `sample`.
     """
     count, names = classes_of(model), distinct(tuple(metadata_of(model).get("labels") or ()))
-    given = _listed(labels)
-    known = {None: count, **{name: i for i, name in enumerate(names)}, **{i: i for i in range(count + 1)}}
-    if not given:
+    classes = _listed(labels)
+    label_of = {None: count, **{name: i for i, name in enumerate(names)}, **{i: i for i in range(count + 1)}}
+    if not classes:
         raise ValueError("`labels` must have a class for each image. Received: none")
-    wrong = [each for each in given if not isinstance(each, (str, int, type(None))) or type(each) is bool]
-    wrong += [each for each in given if each not in wrong and each not in known]
+    wrong = [each for each in classes if not isinstance(each, (str, int, type(None))) or type(each) is bool]
+    wrong += [each for each in classes if each not in wrong and each not in label_of]
     if wrong:
         listed = f", {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}" if names else ""
         raise ValueError(
             f"`labels` must be classes, 0 to {count - 1}{listed}; {count} or None for none. "
             f"Received: {checks.shown(wrong[0])}"
         )
-    return np.array([known[each] for each in given], "int32")
+    return np.array([label_of[each] for each in classes], "int32")
 
 
 def _listed(labels):

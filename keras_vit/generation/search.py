@@ -141,8 +141,8 @@ def beam_search(step, logits, cache, begun, rules, beams, fillers=None):
 
         power = ops.cast(place + 1 - first, "float32") ** rules.length_penalty
         now = ops.logical_and(ends, in_top)
-        found = ops.where(ops.logical_and(now, improves), top / power, NEVER)
-        scores, best = ops.top_k(ops.concatenate([scores, found], axis=1), beams)
+        finished = ops.where(ops.logical_and(now, improves), top / power, NEVER)
+        scores, best = ops.top_k(ops.concatenate([scores, finished], axis=1), beams)
         best = ops.cast(best, "int32")
         texts = pick(ops.concatenate([texts, ids], axis=1), best)
         ended = pick(ops.concatenate([ended, now], axis=1), best)

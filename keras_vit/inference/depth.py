@@ -59,11 +59,11 @@ def estimate_depth(model: keras.Model, images: Any) -> list[np.ndarray]:
         raise ValueError(f"`model` must estimate depth, such as Depth Anything. Received: {model.name!r}")
     about = Traits(model)
     own = own_aspect(about) or _OneSize(about)
-    found = []
+    maps = []
     for image in listed(images):
         size, pixels = own.read(image)
-        found.append(np.maximum(resized_map(own(pixels[None])[0, ..., 0], size), 0))
-    return found
+        maps.append(np.maximum(resized_map(own(pixels[None])[0, ..., 0], size), 0))
+    return maps
 
 
 def own_aspect(about):

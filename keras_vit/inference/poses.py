@@ -61,12 +61,12 @@ def estimate_poses(
     boxes = _checked(boxes, pixels.shape)
     height, width, _ = image_shape(model)
     areas = [_area(box, width / height) for box in boxes]
-    found = []
+    poses = []
     for some in (slice(i, i + AT_ONCE) for i in range(0, len(boxes), AT_ONCE)):
         crops = np.stack([_crop(pixels, area, (height, width)) for area in areas[some]])
         maps = _maps(model, crops, partners)
-        found += [_entry(*each, refine) for each in zip(boxes[some], areas[some], maps)]
-    return found
+        poses += [_entry(*each, refine) for each in zip(boxes[some], areas[some], maps)]
+    return poses
 
 
 def _maps(model, crops, partners):
@@ -94,21 +94,21 @@ def _checked(boxes, shape):
     if not rows:
         return np.zeros((0, 4))
     try:
-        found = np.asarray(rows, "float64")
+        array = np.asarray(rows, "float64")
     except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.ndim != 2 or found.shape[1] != 4 or not np.isfinite(found).all():
+        array = np.empty(0)
+    if array.ndim != 2 or array.shape[1] != 4 or not np.isfinite(array).all():
         raise ValueError(
             f"Boxes must be 4 finite numbers each: left, top, width, height. Received: {checks.shown(rows):.100}"
         )
-    left, top, wide, high = found.T
+    left, top, wide, high = array.T
     inside = (wide > 0) & (high > 0) & (left < shape[1]) & (top < shape[0]) & (left + wide > 0) & (top + high > 0)
     if not inside.all():
         raise ValueError(
             f"Boxes must have an area inside the image of {shape[1]} x {shape[0]} pixels. "
-            f"Received: {found[~inside][0].tolist()}"
+            f"Received: {array[~inside][0].tolist()}"
         )
-    return found
+    return array
 
 
 def _area(box, aspect):
@@ -146,9 +146,9 @@ def _entry(box, area, maps, refine):
     """Returns the dictionary of a box."""
     cells, scores = places(maps, refine)
     steps = area[2:] / (np.array(maps.shape[1::-1]) - 1)
-    found = np.where(scores[:, None] > 0, area[:2] + cells * steps, 0)
+    points = np.where(scores[:, None] > 0, area[:2] + cells * steps, 0)
     scores = np.maximum(scores, 0)
-    rows = np.concatenate([found, scores[:, None]], axis=1)
+    rows = np.concatenate([points, scores[:, None]], axis=1)
     return {"bbox": box.tolist(), "keypoints": rows.ravel().tolist(), "score": float(scores.mean())}
 
 

@@ -13,6 +13,6 @@ def own_gradient(function):
     @ops.custom_gradient
     def called(*tensors):
         output, gradient = function(*tensors)
-        return output, lambda *given, upstream=None: gradient(given[0] if upstream is None else upstream)
+        return output, lambda *upstreams, upstream=None: gradient(upstreams[0] if upstream is None else upstream)
 
     return called

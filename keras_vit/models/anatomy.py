@@ -55,8 +55,8 @@ def grid(model, factorised=False):
     """
     patches = only(model, Patches)
     rows, columns = patches.grid(patches.input.shape)
-    found = tubelets(model, factorised)
-    return (rows, columns) if found is None else (found.steps, rows // found.frames, columns)
+    layer = tubelets(model, factorised)
+    return (rows, columns) if layer is None else (layer.steps, rows // layer.frames, columns)
 
 
 def tubelets(model, factorised=False):

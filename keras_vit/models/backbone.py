@@ -64,11 +64,11 @@ def variables_of(model):
 
     In a model that was loaded as a part of another, Keras 3.16 begins the paths with the other's name.
     """
-    found = {}
+    variables = {}
     for layer in model.layers:
         outer = (getattr(layer, "path", None) or layer.name).removesuffix(layer.name)
-        found |= {variable.path.removeprefix(outer): variable for variable in layer.weights}
-    return found
+        variables |= {variable.path.removeprefix(outer): variable for variable in layer.weights}
+    return variables
 
 
 def check_plain(model, what, lora=True):
@@ -111,8 +111,10 @@ def without_lora(config):
     parts = config.get("parts")
     if not isinstance(parts, dict) or not all(set(state) <= set(STATES) for state in parts.values()):
         return plain
-    kept = {path: {"quantization": state["quantization"]} for path, state in parts.items() if "quantization" in state}
-    return plain | {"parts": kept}
+    quantized = {
+        path: {"quantization": state["quantization"]} for path, state in parts.items() if "quantization" in state
+    }
+    return plain | {"parts": quantized}
 
 
 def backbone(model: keras.Model) -> keras.Model:
@@ -177,11 +179,11 @@ def leading_to(tensors, start=()):
         tensors: List of symbolic tensors.
         start: Symbolic tensors at which to stop; the nodes before them are left out.
     """
-    nodes, waiting, known = {}, list(tensors), {id(tensor) for tensor in start}
+    nodes, waiting, ends = {}, list(tensors), {id(tensor) for tensor in start}
     while waiting:
         tensor = waiting.pop()
         node = call_of(tensor)
-        if id(node) not in nodes and id(tensor) not in known:
+        if id(node) not in nodes and id(tensor) not in ends:
             nodes[id(node)] = node
             waiting += node.input_tensors
     return list(nodes.values())

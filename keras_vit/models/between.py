@@ -10,17 +10,17 @@ def between(start, end, value):
 
     It builds no `keras.Model` of that part, which would add nodes to the layers.
     """
-    known = zip(keras.tree.flatten(start), keras.tree.flatten(value), strict=True)
-    return _computed(end, {id(tensor): one for tensor, one in known})
+    pairs = zip(keras.tree.flatten(start), keras.tree.flatten(value), strict=True)
+    return _computed(end, {id(tensor): one for tensor, one in pairs})
 
 
-def _computed(end, known):
-    if id(end) in known:
-        return known[id(end)]
+def _computed(end, values):
+    if id(end) in values:
+        return values[id(end)]
     node, operation = call_of(end), call_of(end).operation
     if not node.input_tensors:
         raise ValueError("The blocks must form a single path. Received: a path around them")
-    inputs = {id(tensor): _computed(tensor, known) for tensor in node.input_tensors}
+    inputs = {id(tensor): _computed(tensor, values) for tensor in node.input_tensors}
     arguments, settings = node.arguments.fill_in(inputs)
     if takes_training(operation):
         settings["training"] = False

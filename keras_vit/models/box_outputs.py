@@ -35,9 +35,9 @@ def aligned(outputs, expected):
         best = rows[..., EDGES:].max(-1, keepdims=True)
         seen = np.clip((best - FAINT) / (CLEAR - FAINT), 0, 1)
         both.append(np.concatenate([rows[..., :EDGES] * best / 2, rows[..., EDGES:]], axis=-1) * seen)
-    for ours, theirs in zip(*both):
-        apart = np.abs(theirs[:, None] - ours[None]).sum(-1)
-        ours[:] = ours[linear_sum_assignment(np.nan_to_num(apart, nan=1e9))[1]]
+    for boxes, target in zip(*both):
+        apart = np.abs(target[:, None] - boxes[None]).sum(-1)
+        boxes[:] = boxes[linear_sum_assignment(np.nan_to_num(apart, nan=1e9))[1]]
     return both[0], both[1]
 
 

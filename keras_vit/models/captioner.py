@@ -46,10 +46,10 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
             "`image` must be a functional Keras model from images to tokens, such as vit(..., pooling='none', "
             f"num_classes=0). Received: {checks.shown(getattr(image, 'name', image))}"
         )
-    words, given = words_of(decoder, "decoder"), decoder.input
-    if not isinstance(given, dict):
+    words, inputs = words_of(decoder, "decoder"), decoder.input
+    if not isinstance(inputs, dict):
         raise ValueError(f"`decoder` must have a `context_width`. Received: {decoder.name!r} without one")
-    widths = image.outputs[0].shape[-1], given["context"].shape[-1]
+    widths = image.outputs[0].shape[-1], inputs["context"].shape[-1]
     if widths[0] != widths[1]:
         raise ValueError(
             f"The decoder's `context_width` must be that of the image's tokens, {widths[0]}. Received: {widths[1]}"
@@ -62,7 +62,7 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     words.metadata = words.metadata | {mark: int(id) for mark, id in marks.items()}
 
     image = Model(image.inputs[0], image.outputs[0], name="image")
-    text = Model(given, decoder.outputs[0], name="text")
+    text = Model(inputs, decoder.outputs[0], name="text")
     images = keras.Input(image.input_shape[1:], dtype=image.inputs[0].dtype, name="images")
     texts = keras.Input((None,), dtype="int32", name="texts")
     logits = text({"texts": texts, "context": image(images)})
@@ -83,5 +83,5 @@ def words_of(model, name="model"):
 def is_captioner(model):
     """Returns whether a model writes texts about images."""
     layers = {layer.name: layer for layer in getattr(model, "layers", ())}
-    given = getattr(layers.get("text"), "input", None)  # a text tower, too, may be called so: it reads no image
-    return "image" in layers and isinstance(given, dict) and "context" in given and isinstance(model.input, dict)
+    inputs = getattr(layers.get("text"), "input", None)  # a text tower, too, may be called so: it reads no image
+    return "image" in layers and isinstance(inputs, dict) and "context" in inputs and isinstance(model.input, dict)

@@ -143,16 +143,16 @@ def dit(
 def sizes_of(variant, patch_size, **overrides):
     """Returns the sizes of a variant, as `variants.sizes_of`; `"XL"` is one too."""
     largest = isinstance(variant, str) and variant.partition("/")[0] == "XL"
-    known = XL._asdict() if largest else {}
-    overrides = {name: known.get(name) if value is None else value for name, value in overrides.items()}
+    row = XL._asdict() if largest else {}
+    overrides = {name: row.get(name) if value is None else value for name, value in overrides.items()}
     sizes = variants.sizes_of(variant.replace("XL", "L", 1) if largest else variant, patch_size, **overrides)
     return sizes._replace(name=sizes.name.replace("vit_L" if largest else "vit_", "dit_XL" if largest else "dit_", 1))
 
 
 def is_dit(model):
     """Returns whether a model is one from `dit`: it takes noisy images, times and labels."""
-    given = getattr(model, "input", None) if isinstance(model, keras.Model) else None
-    return isinstance(given, dict) and set(given) == set(INPUTS)
+    inputs = getattr(model, "input", None) if isinstance(model, keras.Model) else None
+    return isinstance(inputs, dict) and set(inputs) == set(INPUTS)
 
 
 def classes_of(model):

@@ -24,18 +24,18 @@ def inputs_of(model):
     One input is known by its axes, of several each by its name. Empty for any other model, and for one of
     unknown size.
     """
-    given = list(getattr(model, "inputs", None) or ())
-    found = getattr(model, "input", None) if len(given) > 1 else {_kind(x): x for x in given}
-    fits = isinstance(found, dict) and all(name and _kind(x) == name for name, x in found.items())
-    shapes = {name: tuple(found[name].shape[1:]) for name in TYPES if name in found} if fits else {}
-    known = ALONE & set(shapes) and not any(None in shape for shape in shapes.values())
-    return shapes if known else {}
+    tensors = list(getattr(model, "inputs", None) or ())
+    by_name = getattr(model, "input", None) if len(tensors) > 1 else {_kind(x): x for x in tensors}
+    fits = isinstance(by_name, dict) and all(name and _kind(x) == name for name, x in by_name.items())
+    shapes = {name: tuple(by_name[name].shape[1:]) for name in TYPES if name in by_name} if fits else {}
+    complete = ALONE & set(shapes) and not any(None in shape for shape in shapes.values())
+    return shapes if complete else {}
 
 
 def _kind(x):
     """Returns the name of an input's kind, or `None`."""
-    known = (len(x.shape), "int" in x.dtype)
-    return PIXELS.get(known[0]) or next((name for name in AXES if AXES[name] == known), None)
+    form = (len(x.shape), "int" in x.dtype)
+    return PIXELS.get(form[0]) or next((name for name in AXES if AXES[name] == form), None)
 
 
 def image_shape(model):
@@ -67,16 +67,16 @@ def fed(examples, inputs):
     return {name: examples[name] for name in inputs} if len(inputs) > 1 else examples[next(iter(inputs))]
 
 
-def named(given, inputs):
+def named(examples, inputs):
     """Returns what a model is called with as a dictionary: the inverse of `fed`."""
-    return given if isinstance(given, dict) else {next(iter(inputs)): given}
+    return examples if isinstance(examples, dict) else {next(iter(inputs)): examples}
 
 
-def first(given, count):
+def first(examples, count):
     """Returns the first examples of what a model is called with."""
-    return keras.tree.map_structure(lambda x: x[:count], given)
+    return keras.tree.map_structure(lambda x: x[:count], examples)
 
 
-def count(given):
+def count(examples):
     """Returns the number of examples in what a model is called with."""
-    return len(keras.tree.flatten(given)[0])
+    return len(keras.tree.flatten(examples)[0])

@@ -217,8 +217,8 @@ def name_of(model):
     last = model.layers[-1]
     metadata = getattr(keeper(image_tower(model)), "metadata", {})
     usual = "embeddings" if [*inputs_of(model)] == ["texts"] else "classes"
-    stated = getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name)
-    return stated or kind_of_loss(model) or usual
+    name = getattr(last, "gives", None) or metadata.get(GIVES, {}).get(last.name)
+    return name or kind_of_loss(model) or usual
 
 
 def of_outputs(names):

@@ -10,22 +10,22 @@ TAP_OPTIONS = ("kind", "blocks", "normed", "whole")  # what is not an option of 
 LAYER_OPTIONS = ("name", "dtype", "trainable", "parts", "grid", "size")  # what follows from the encoder
 
 
-def with_head(encoder, stated):
+def with_head(encoder, row):
     """Returns the model from an encoder's images to the maps of a head.
 
     Args:
         encoder: A model from `keras_vit.vit` with pooling `"none"` and no classes.
-        stated: A dictionary: `kind`, a key of `HEADS`; `blocks`, the numbers of the blocks whose tokens it takes, the
+        row: A dictionary: `kind`, a key of `HEADS`; `blocks`, the numbers of the blocks whose tokens it takes, the
             last of them the encoder's; `normed`, whether they go through the last normalization; `whole`, whether its
             `size` is the image's; and options of the layer.
     """
-    options = {name: value for name, value in stated.items() if name not in TAP_OPTIONS}
-    size = {"size": encoder.input_shape[1:3]} if stated.get("whole") else {}
-    tokens = [encoder.get_layer(f"block_{i}").output for i in stated["blocks"][:-1]]
-    if stated["normed"]:
+    options = {name: value for name, value in row.items() if name not in TAP_OPTIONS}
+    size = {"size": encoder.input_shape[1:3]} if row.get("whole") else {}
+    tokens = [encoder.get_layer(f"block_{i}").output for i in row["blocks"][:-1]]
+    if row["normed"]:
         tokens = [encoder.get_layer("norm")(x) for x in tokens]
     tokens.append(encoder.output)
-    head = HEADS[stated["kind"]](anatomy.grid(encoder), **options, **size, name="head", dtype=encoder.dtype_policy)
+    head = HEADS[row["kind"]](anatomy.grid(encoder), **options, **size, name="head", dtype=encoder.dtype_policy)
     return Model(encoder.input, head(tokens if len(tokens) > 1 else tokens[0]), name=encoder.name)
 
 
@@ -35,8 +35,8 @@ def head_of(model):
     kind = next((kind for kind, owner in HEADS.items() if type(head) is owner), None)
     if kind is None:
         return None
-    given = head.input if isinstance(head.input, (list, tuple)) else [head.input]
-    calls = [_before_pool(call_of(tokens)) for tokens in given]
+    inputs = head.input if isinstance(head.input, (list, tuple)) else [head.input]
+    calls = [_before_pool(call_of(tokens)) for tokens in inputs]
     normed = calls[0].operation.name == "norm"
     calls = [_before_pool(call_of(call.input_tensors[0])) for call in calls] if normed else calls
     config = head.get_config()

@@ -70,7 +70,7 @@ def _schedule(r, depth):
 
 def _merged(inner, counts, num_prefix):
     """Returns a copy of a ViT without its weights, whose blocks merge so many tokens."""
-    kept = {}  # from the id of all patches' tokens after a block to these, and to (tokens, sources)
+    tokens_of = {}  # from the id of all patches' tokens after a block to these, and to (tokens, sources)
 
     def clone(layer):
         if layer.name not in counts:
@@ -80,10 +80,10 @@ def _merged(inner, counts, num_prefix):
     def call(layer, *args, **kwargs):
         if not isinstance(layer, MergingBlock):
             return layer(*args, **kwargs)
-        _, inputs = kept.get(id(args[0]), (None, args))
+        _, inputs = tokens_of.get(id(args[0]), (None, args))
         x, sources = layer(*inputs, **kwargs)
         every = Unmerge(name=f"{layer.name}_unmerge", dtype=layer.dtype_policy)(x, sources)
-        kept[id(every)] = every, (x, sources)
+        tokens_of[id(every)] = every, (x, sources)
         return every
 
     return keras.models.clone_model(inner, clone_function=clone, call_function=call)

@@ -33,15 +33,15 @@ def metadata(model):
     two models share the layer that keeps them.
     """
     layer = keeper(model)
-    kept = plain(layer.metadata) if layer else {}
-    of, others = kept.pop(OF, None), kept.pop(OTHERS, {})
-    if any(kept.get(name) for name in OUTPUT_METADATA) or others:
+    entries = plain(layer.metadata) if layer else {}
+    of, others = entries.pop(OF, None), entries.pop(OTHERS, {})
+    if any(entries.get(name) for name in OUTPUT_METADATA) or others:
         heads = heads_of(model)
         unmarked = layer.name == "rescale" and not (heads and set(heads) <= set(HEADS))  # of a builder, with a new head
         if heads and (unmarked if of is None else heads != of):
-            kept = {name: value for name, value in kept.items() if name not in OUTPUT_METADATA}
-            kept |= others.get(" ".join(heads), {})
-    return {name: value for name, value in kept.items() if value}
+            entries = {name: value for name, value in entries.items() if name not in OUTPUT_METADATA}
+            entries |= others.get(" ".join(heads), {})
+    return {name: value for name, value in entries.items() if value}
 
 
 def keep(model, without=(), **values):
@@ -50,14 +50,14 @@ def keep(model, without=(), **values):
         return
     heads, before = heads_of(model), plain(layer.metadata)
     others = {key: value for key, value in before.get(OTHERS, {}).items() if key != " ".join(heads)}
-    of, theirs = before.get(OF), {name: before[name] for name in OUTPUT_METADATA if before.get(name)}
-    if theirs and of and heads != of:
-        others[" ".join(of)] = theirs
-    kept = {name: value for name, value in metadata(model).items() if name not in without} | values
+    of, entries_of_others = before.get(OF), {name: before[name] for name in OUTPUT_METADATA if before.get(name)}
+    if entries_of_others and of and heads != of:
+        others[" ".join(of)] = entries_of_others
+    entries = {name: value for name, value in metadata(model).items() if name not in without} | values
     OWNERS.setdefault(layer, {}).update({head.name: weakref.ref(head) for head in _heads(model)})
     heads = heads_of(model)
-    marks = ({OF: heads} if set(kept) & set(OUTPUT_METADATA) else {}) | ({OTHERS: others} if others else {})
-    layer.metadata = kept | marks
+    marks = ({OF: heads} if set(entries) & set(OUTPUT_METADATA) else {}) | ({OTHERS: others} if others else {})
+    layer.metadata = entries | marks
 
 
 def heads_of(model):
@@ -76,22 +76,22 @@ def _heads(model):
 
 def _ends(model):
     """Returns the last layers with weights, and what comes after them and may change the order of the outputs."""
-    found, waiting, known = [], list(outputs_of(model)), set()
+    layers, waiting, visited = [], list(outputs_of(model)), set()
     while waiting:
         node = call_of(waiting.pop())
         layer = node.operation
-        if id(node) in known:
+        if id(node) in visited:
             continue
-        known.add(id(node))
+        visited.add(id(node))
         if outputs_of(layer):
             waiting += layer.outputs
             continue
         weights = getattr(layer, "weights", None)
         if weights or not (isinstance(layer, Layer) or type(layer).__name__ in ORDERLY):
-            found.append(layer)
+            layers.append(layer)
         if not weights:
             waiting += node.input_tensors
-    return [layer for layer in found if not isinstance(layer, keras.layers.InputLayer)]
+    return [layer for layer in layers if not isinstance(layer, keras.layers.InputLayer)]
 
 
 def _is_owner(kept_by, head):
@@ -101,17 +101,17 @@ def _is_owner(kept_by, head):
     """
     if kept_by is None:
         return True
-    stated = OWNERS.get(kept_by, {}).get(head.name, lambda: None)()
-    if stated is not None:
-        return stated is head
-    waiting, known = [kept_by], set()
+    owner = OWNERS.get(kept_by, {}).get(head.name, lambda: None)()
+    if owner is not None:
+        return owner is head
+    waiting, visited = [kept_by], set()
     while waiting:
         layer = waiting.pop()
         if layer.name == head.name and getattr(layer, "weights", None):
             return layer is head
         after = [node.operation for node in reversed(calls_after(layer))]  # the oldest is the next
-        waiting += [each for each in after if id(each) not in known]
-        known |= {id(each) for each in after}
+        waiting += [each for each in after if id(each) not in visited]
+        visited |= {id(each) for each in after}
     return True
 
 
@@ -154,9 +154,9 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
             )
         kind = kinds.kind_of_loss(model)
         keep(model, labels=list(names), **{kinds.GIVES: {model.layers[-1].name: kind}} if kind else {})
-    if (stated := stated_labels(model)) is None:
+    if (labels := stated_labels(model)) is None:
         raise ValueError(f"{model.name!r} has no class names. Store them: keras_vit.class_names(model, names)")
-    return stated
+    return labels
 
 
 def _count(model):
@@ -167,18 +167,18 @@ def _count(model):
 
 def stated_labels(model, count=None):
     """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
-    stated, count = metadata(model).get("labels"), count or _count(model)
-    others = [] if stated or keeper(model) is None else list(keeper(model).metadata.get("labels") or ())
+    labels, count = metadata(model).get("labels"), count or _count(model)
+    others = [] if labels or keeper(model) is None else list(keeper(model).metadata.get("labels") or ())
     if others:
         warn(
             f"The model's class names are left out: they are of another head than {', '.join(heads_of(model))!r}. "
             f"Store its own: keras_vit.class_names(model, names). Received: {others!r:.100}"
         )
-    names = fitting(stated, count)
-    if stated and names is None:
+    names = fitting(labels, count)
+    if labels and names is None:
         warn(
             f"The model's class names are left out: metadata['labels'] of its layer must be a list of {count} "
-            f"texts, one for each class. Received: {stated!r:.100}"
+            f"texts, one for each class. Received: {labels!r:.100}"
         )
     return names and tuple(names)
 
@@ -188,8 +188,8 @@ def stated_thresholds(model):
 
     `None` for any other model, and for metadata that are not one number from 0 to 1 for each class.
     """
-    stated = metadata(model).get("thresholds") if kinds.name_of(model) == "labels" else None
-    if not isinstance(stated, (list, tuple)) or len(stated) != num_classes(model):
+    thresholds = metadata(model).get("thresholds") if kinds.name_of(model) == "labels" else None
+    if not isinstance(thresholds, (list, tuple)) or len(thresholds) != num_classes(model):
         return None
-    fit = all(isinstance(value, (int, float)) and 0 <= value <= 1 for value in stated)
-    return [float(value) for value in stated] if fit else None
+    fit = all(isinstance(value, (int, float)) and 0 <= value <= 1 for value in thresholds)
+    return [float(value) for value in thresholds] if fit else None

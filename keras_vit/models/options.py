@@ -12,9 +12,9 @@ from keras_vit.utils import checks, other_words
 OPTIONS = {"tokens": TOKENS, "norm": NORM, "block": BLOCK, "pool": POOL}  # by argument: the options and their defaults
 
 
-def complete(argument, given):
+def complete(argument, options):
     """Returns all options of an argument of `vit`; raises ValueError for an unknown one."""
-    return OPTIONS[argument] | _checked(argument, given)
+    return OPTIONS[argument] | _checked(argument, options)
 
 
 def merged(arguments, *others):
@@ -26,10 +26,10 @@ def merged(arguments, *others):
     return arguments
 
 
-def _checked(argument, given):
-    given = {} if given is None else given
-    checks.options(argument, given, OPTIONS[argument])
-    return given
+def _checked(argument, options):
+    options = {} if options is None else options
+    checks.options(argument, options, OPTIONS[argument])
+    return options
 
 
 def flat(arguments):
@@ -56,35 +56,37 @@ def written(name, value):
     return f"{argument}={value!r}"
 
 
-def check_names(arguments, known):
+def check_names(arguments, names):
     """Raises ValueError for an argument that is not known, or an unknown option in one."""
     for name, value in arguments.items():
-        if name not in known:
-            raise ValueError(unknown(name, value, known))
+        if name not in names:
+            raise ValueError(unknown(name, value, names))
     for name in OPTIONS:
         complete(name, arguments.get(name))
 
 
-def unknown(name, value, known, function="vit"):
+def unknown(name, value, names, function="vit"):
     """Returns the message for an argument that a function of models does not have, with what is meant."""
-    home = next((argument for argument, options in OPTIONS.items() if argument in known and name in options), None)
-    ours = MEANT.get(name, "").partition("=")[0].partition(" ")[0]
-    meant = f"keras_vit has {MEANT[name]}." if name in MEANT and (ours in known or "." in ours or "(" in ours) else None
-    meant = meant or other_words.meant(name, known) or checks.near(name, known)
+    home = next((argument for argument, options in OPTIONS.items() if argument in names and name in options), None)
+    place = MEANT.get(name, "").partition("=")[0].partition(" ")[0]
+    hint = (
+        f"keras_vit has {MEANT[name]}." if name in MEANT and (place in names or "." in place or "(" in place) else None
+    )
+    hint = hint or other_words.meant(name, names) or checks.near(name, names)
     if home:
-        meant = f"`{name}` is an option of `{home}`: {written(f'{home}.{name}', value)}"
-    return f"`{function}` has no argument {name!r}. {meant}"
+        hint = f"`{name}` is an option of `{home}`: {written(f'{home}.{name}', value)}"
+    return f"`{function}` has no argument {name!r}. {hint}"
 
 
 def explained(function):
     """Decorates a function that builds a model: for an unknown argument, the error says what is meant."""
-    known = inspect.signature(function).parameters
+    parameters = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def wrapper(*args, **arguments):
         for name, value in arguments.items():
-            if name not in known:
-                raise TypeError(unknown(name, value, known, function.__name__))
+            if name not in parameters:
+                raise TypeError(unknown(name, value, parameters, function.__name__))
         return function(*args, **arguments)
 
     return wrapper

@@ -128,10 +128,10 @@ def head_of_others(model, names):
     Only this package's own files are asked: names such as ImageNet's differ from library to library.
     """
     metadata = model.get_layer("rescale").metadata
-    theirs = list(metadata.get("labels") or ())
-    if metadata.get("format") != "keras" or not differ(theirs, names):
+    labels = list(metadata.get("labels") or ())
+    if metadata.get("format") != "keras" or not differ(labels, names):
         return False
-    warn(f"The weights are of other classes ({', '.join(theirs)[:80]}): the head is new.")
+    warn(f"The weights are of other classes ({', '.join(labels)[:80]}): the head is new.")
     return True
 
 

@@ -189,8 +189,8 @@ def vit(
     block |= {"relative": places if position == "relative" else None, "dropout": dropout, **norm}
     block["rotary"] = None if rotary is None else {**rotary_options(rotary), **places}
     if patch_dropout:
-        given = {"rotary": rotary, "position": position, "block_positions": tokens["block_positions"]}
-        x = dropout_of(patch_dropout, encoder, pooling=pooling, **given)(x)
+        positions = {"rotary": rotary, "position": position, "block_positions": tokens["block_positions"]}
+        x = dropout_of(patch_dropout, encoder, pooling=pooling, **positions)(x)
     x = norm_layer("norm_pre", **norm)(x) if tokens["pre_norm"] else x
 
     for i in range(sizes.depth):  # (batch, tokens, width)

@@ -45,14 +45,14 @@ def plot_attention(
     """
     checks.model(model)
     checks.one_of("method", method, METHODS)
-    known = range_of(model)
-    images = canvas.images(images, known, titles=titles)
+    value_range = range_of(model)
+    images = canvas.images(images, value_range, titles=titles)
     look, heading = METHODS[method]
     maps = look(model, images)
     if titles is None and len(model.output_shape) == 2 and (names := stated_labels(model, count_classes(model))):
         names = canvas.names(names, len(names))
         titles = [names[i] for i in logits_of(model, predict(model, images)).argmax(-1)]
-    figure = plot_maps(canvas.as_bytes(images, known), maps, titles)
+    figure = plot_maps(canvas.as_bytes(images, value_range), maps, titles)
     lettering.heading(figure, heading)
     return figure
 
@@ -160,8 +160,8 @@ def plot_worst(
         return figure
     wrong = probabilities[chosen]
     titles = [f"{classes[labels[i]]}, predicted {classes[p.argmax()]} ({p.max():.0%})" for i, p in zip(chosen, wrong)]
-    shown = canvas.as_bytes(images[chosen], range_of(model))
-    figure = plot_maps(shown, attention_relevance(model, images[chosen], wrong.argmax(-1)), titles)
+    pictures = canvas.as_bytes(images[chosen], range_of(model))
+    figure = plot_maps(pictures, attention_relevance(model, images[chosen], wrong.argmax(-1)), titles)
     lettering.heading(figure, "Worst mistakes, and what supported the wrong class")
     return figure
 
@@ -187,8 +187,8 @@ def plot_heads(image: np.ndarray, maps: np.ndarray) -> "Figure":
     tall = canvas.tallness(image.shape)
     size = max(0.9, 0.6 / tall, 2.5 / heads)  # inches of a tile's width, enough for its labels and the heading
     figure = canvas.figure(size * heads + 1.6, max(size * layers, 1.6) * tall + 0.5)
-    shown, table = figure.subfigures(1, 2, width_ratios=[1.5, size * heads + 0.1])
-    axis = shown.subplots()
+    left_part, table = figure.subfigures(1, 2, width_ratios=[1.5, size * heads + 0.1])
+    axis = left_part.subplots()
     axis.set_axis_off()
     axis.set_anchor("N")
     canvas.show(axis, image)

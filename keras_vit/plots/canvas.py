@@ -135,8 +135,8 @@ def painted(image, heat=None, side=224):
         uint8 array, `(rows, columns, 3)`.
     """
     if np.ndim(image) == 4:
-        shown = np.linspace(0, len(image) - 1, min(len(image), FRAMES)).round().astype(int)
-        return side_by_side([framed(image, heat, i, side // 2) for i in shown])
+        frames = np.linspace(0, len(image) - 1, min(len(image), FRAMES)).round().astype(int)
+        return side_by_side([framed(image, heat, i, side // 2) for i in frames])
     heat = None if heat is None else _of_one(np.asarray(heat, "float32"))
     return _laid(image, heat, side)
 

@@ -41,11 +41,11 @@ def draw_curves(names, of, thresholds=None):
         precision, recall, _ = precision_recall_curve(truth, certainty)
         mean = average_precision_score(truth, certainty)
         right.plot(every, np.interp(every, recall[::-1], precision[::-1]), label=f"{text} {mean:.3f}", **style)
-        found = np.zeros_like(truth) if thresholds is None else certainty >= thresholds[i]
-        if found.any():
-            both = (truth & found).sum()
-            left.plot((found & ~truth).sum() / (~truth).sum(), both / truth.sum(), "o", color=style["color"])
-            right.plot(both / truth.sum(), both / found.sum(), "o", color=style["color"])
+        predicted = np.zeros_like(truth) if thresholds is None else certainty >= thresholds[i]
+        if predicted.any():
+            both = (truth & predicted).sum()
+            left.plot((predicted & ~truth).sum() / (~truth).sum(), both / truth.sum(), "o", color=style["color"])
+            right.plot(both / truth.sum(), both / predicted.sum(), "o", color=style["color"])
     left.set(xlabel="false positive rate", ylabel="true positive rate", title="ROC, with the area")
     right.set(xlabel="recall", ylabel="precision", title="precision by recall, with its average")
     for axis, place in ((left, "lower right"), (right, "lower left")):

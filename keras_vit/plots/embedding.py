@@ -110,13 +110,13 @@ def _pictures(axis, points, images, most=30):
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
     span = np.ptp(points, axis=0) + 1e-12
-    shown = np.empty((0, 2))
+    placed = np.empty((0, 2))
     for i in np.random.default_rng(0).permutation(len(points)):
-        if len(shown) == most:
+        if len(placed) == most:
             return
-        if len(shown) and (np.abs(points[i] - shown) / span).max(1).min() < 0.1:
+        if len(placed) and (np.abs(points[i] - placed) / span).max(1).min() < 0.1:
             continue
-        shown = np.append(shown, [points[i]], 0)
+        placed = np.append(placed, [points[i]], 0)
         inset = OffsetImage(canvas.picture(images[i]), zoom=26 / max(images.shape[1:3]), cmap="gray")
         axis.add_artist(
             AnnotationBbox(inset, points[i], xybox=(0, 18), boxcoords="offset points", pad=0.1, arrowprops={"lw": 0.4})

@@ -44,14 +44,14 @@ def plot_history(
             f"`history` must be what Keras's `fit` returns, or a dictionary of lists. Received: {checks.shown(history)}"
         )
     many = history and all(isinstance(one, (dict, keras.callbacks.History)) for one in history.values())
-    given = history if many else {"": history}
-    runs = {name: one if isinstance(one, dict) else one.history for name, one in given.items()}
+    histories = history if many else {"": history}
+    runs = {name: one if isinstance(one, dict) else one.history for name, one in histories.items()}
     for name, one in runs.items():
         if not len(one.get("loss", ())):
             raise ValueError(
                 f"`history` must have a `loss` of at least one epoch. Received: {f'{name}: ' * bool(name)}{sorted(one)}"
             )
-    places = {name: _epochs(given[name], one, validation_freq) for name, one in runs.items()}
+    places = {name: _epochs(histories[name], one, validation_freq) for name, one in runs.items()}
     columns = dict.fromkeys(["loss", *(column for one in runs.values() for column in one)])
     columns = dict.fromkeys(column.removeprefix("val_") for column in columns)
     panels = [column for column in columns if column not in (*LAST, *UNDRAWN)]
@@ -85,9 +85,9 @@ def plot_history(
     return figure
 
 
-def _epochs(given, columns, freq):
+def _epochs(history, columns, freq):
     """Returns the epochs, from 1, in which the values of each column were measured."""
-    epochs = list(getattr(given, "epoch", columns.get("epoch", ()))) or range(len(columns["loss"]))
+    epochs = list(getattr(history, "epoch", columns.get("epoch", ()))) or range(len(columns["loss"]))
     epochs = [int(epoch) + 1 for epoch in epochs]
     places = {}
     for column, values in columns.items():
@@ -106,7 +106,7 @@ def _validated(epochs, count, freq):
     if freq is not None:
         return [epoch for epoch in epochs if (epoch % freq == 0 if isinstance(freq, int) else epoch in freq)]
     every = {f: [epoch for epoch in epochs if epoch % f == 0] for f in range(1, epochs[-1] + 1)}
-    fitting = {f: found for f, found in every.items() if len(found) == count}
+    fitting = {f: validated for f, validated in every.items() if len(validated) == count}
     best = max(fitting, key=lambda f: epochs[-1] % f == 0, default=None)
     if len(set(map(tuple, fitting.values()))) > 1:
         warn(

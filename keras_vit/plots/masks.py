@@ -21,9 +21,9 @@ GOLDEN = 0.618034  # turns of the color wheel between two colors: none comes bac
 
 def colors(count: int) -> np.ndarray:
     """Returns a color for each class, uint8 `(count, 3)`: Okabe and Ito's palette, then hues far from each other."""
-    known = [tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in canvas.COLORS]
+    palette = [tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in canvas.COLORS]
     more = [colorsys.hsv_to_rgb(i * GOLDEN % 1, 0.55 + 0.4 * (i % 2), 0.95 - 0.25 * (i % 3)) for i in range(count)]
-    return np.array((known + [tuple(round(255 * part) for part in color) for color in more])[:count], "uint8")
+    return np.array((palette + [tuple(round(255 * part) for part in color) for color in more])[:count], "uint8")
 
 
 def overlay(
@@ -88,8 +88,8 @@ def plot_masks(
     figure, axes = canvas.tiles(len(images), 4, images.shape[1:], size=2.4)
     for axis, image, mask in zip(axes, images, masks):
         axis.imshow(overlay(image, mask, texts, first))
-    shown = [(color, text) for color, text in zip(colors(len(texts)), texts) if text.lower() != UNPAINTED]
-    lettering.legend(figure, [Patch(color=color / 255) for color, _ in shown], [text for _, text in shown])
+    entries = [(color, text) for color, text in zip(colors(len(texts)), texts) if text.lower() != UNPAINTED]
+    lettering.legend(figure, [Patch(color=color / 255) for color, _ in entries], [text for _, text in entries])
     return figure
 
 
@@ -115,10 +115,10 @@ def plot_iou(matrix: np.ndarray, class_names: Sequence[str] | None = None) -> "F
     matrix, texts = _square(matrix, class_names)
     each = iou(matrix)
     mean = np.nanmean(each) if matrix.any() else 0.0
-    found = np.nan_to_num(each)  # a class that is nowhere
-    order = np.argsort(-found, kind="stable")
+    scores = np.nan_to_num(each)  # a class that is nowhere
+    order = np.argsort(-scores, kind="stable")
     figure, axis = canvas.bars(texts, len(texts))
-    axis.barh(range(len(order)), found[order], color=canvas.COLORS[0])
+    axis.barh(range(len(order)), scores[order], color=canvas.COLORS[0])
     axis.set_yticks(range(len(order)), [texts[i] for i in order], fontsize=lettering.TITLE)
     line = axis.axvline(mean, color=canvas.COLORS[1], linestyle="--")
     axis.set(xlim=(0, 1), xlabel="intersection over union")

@@ -40,12 +40,12 @@ def plot_numbers(truth: np.ndarray, found: np.ndarray, names: Sequence[str]) -> 
     axes = figure.subplots(rows, across, squeeze=False).ravel()
     for axis in axes[len(names) :]:
         axis.set_axis_off()
-    for axis, name, true, said in zip(axes, names, truth.T, found.T):
-        low, high = (f(np.concatenate([true, said])) for f in (np.min, np.max))
+    for axis, name, true, predicted in zip(axes, names, truth.T, found.T):
+        low, high = (f(np.concatenate([true, predicted])) for f in (np.min, np.max))
         if len(true) > MANY:
-            axis.hexbin(true, said, gridsize=40, bins="log", cmap="Blues", linewidths=0)
+            axis.hexbin(true, predicted, gridsize=40, bins="log", cmap="Blues", linewidths=0)
         else:
-            axis.plot(true, said, "o", color=canvas.COLORS[0], markersize=3, alpha=0.5)
+            axis.plot(true, predicted, "o", color=canvas.COLORS[0], markersize=3, alpha=0.5)
         axis.plot([low, high], [low, high], "--", color="#888888", linewidth=1)
         axis.set_xlabel(lettering.fitted(f"true {name}", 2.2, 10))
         axis.set_ylabel(lettering.fitted(f"predicted {name}", 2.2, 10))

@@ -80,13 +80,13 @@ def draw_shares(shares, numbers, texts):
             number = numbers[row, column]
             color = canvas.ink(drawn.to_rgba(shares[row, column])[:3]) if number else ZERO
             axis.text(column, row, number, ha="center", va="center", fontsize=points, color=color)
-    shown = range(count) if count <= NAMED else _named(np.where(shares.any(1), np.diag(shares), 2), side)
-    axis.set(xticks=shown, yticks=shown, xlabel="predicted class", ylabel="true class")
-    axis.set_xticklabels([texts[i] for i in shown], rotation=90 if max(map(len, texts)) > 2 else 0, fontsize=8)
-    axis.set_yticklabels([texts[i] for i in shown], fontsize=8)
+    places = range(count) if count <= NAMED else _named(np.where(shares.any(1), np.diag(shares), 2), side)
+    axis.set(xticks=places, yticks=places, xlabel="predicted class", ylabel="true class")
+    axis.set_xticklabels([texts[i] for i in places], rotation=90 if max(map(len, texts)) > 2 else 0, fontsize=8)
+    axis.set_yticklabels([texts[i] for i in places], fontsize=8)
     if count > NAMED:
-        said = f"{count:,} classes. Named, where there is room: those that are most often wrong"
-        axis.set_title(said, fontsize=lettering.TITLE, loc="left")
+        title = f"{count:,} classes. Named, where there is room: those that are most often wrong"
+        axis.set_title(title, fontsize=lettering.TITLE, loc="left")
     figure.colorbar(drawn, shrink=0.8, label="share of the true class")
     return figure
 
@@ -107,11 +107,11 @@ def _side(count):
 
 def _named(right, side):
     """Returns which classes a matrix of `side` inches has room to name, those with the lowest shares right first."""
-    apart, shown = CELL * len(right) / side, []
+    apart, places = CELL * len(right) / side, []
     for i in np.argsort(right, kind="stable"):
-        if all(abs(i - other) >= apart for other in shown):
-            shown.append(int(i))
-    return sorted(shown)
+        if all(abs(i - other) >= apart for other in places):
+            places.append(int(i))
+    return sorted(places)
 
 
 def plot_per_class(
@@ -166,8 +166,8 @@ def plot_calibration(calibration: Calibration) -> "Figure":
         ValueError: For anything else.
     """
     if not isinstance(calibration, Calibration):
-        said = f"Received: {checks.shown(calibration):.60}"
-        raise ValueError(f"`calibration` must be what explain.calibration returns. {said}")
+        received = f"Received: {checks.shown(calibration):.60}"
+        raise ValueError(f"`calibration` must be what explain.calibration returns. {received}")
     bins = len(calibration.count)
     middles = (np.arange(bins) + 0.5) / bins
     figure = canvas.figure(4.2, 4.6)

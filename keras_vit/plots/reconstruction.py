@@ -33,8 +33,8 @@ def plot_reconstruction(images: np.ndarray, masked: np.ndarray, reconstructed: n
         raise ValueError(f"`images`, `masked` and `reconstructed` must have one shape. Received: {shapes}")
     figure, axes = canvas.tiles(len(images), across, shapes[0][1:], times=len(TITLES))
     figure.set_figheight(figure.get_figheight() + 0.1)
-    shown = [one for row in zip(*columns) for one in row]
-    for i, (axis, image) in enumerate(zip(axes, shown)):
+    pictures = [one for row in zip(*columns) for one in row]
+    for i, (axis, image) in enumerate(zip(axes, pictures)):
         canvas.show(axis, image)
         if i < len(TITLES) * min(across, len(images)):
             axis.set_title(TITLES[i % len(TITLES)], fontsize=8)

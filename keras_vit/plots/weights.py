@@ -47,8 +47,8 @@ def plot_positions(similarity: np.ndarray) -> "Figure":
     axis = figure.subplots()
     drawn = axis.imshow(tiled[:-1, :-1], cmap="viridis", vmax=1)
     for which, count in (("x", columns), ("y", rows)):
-        shown = np.arange(0, count, 1 + count // 16)
-        axis.set(**{f"{which}ticks": shown * (count + 1) + (count - 1) / 2, f"{which}ticklabels": shown})
+        places = np.arange(0, count, 1 + count // 16)
+        axis.set(**{f"{which}ticks": places * (count + 1) + (count - 1) / 2, f"{which}ticklabels": places})
     axis.set(xlabel="patch column", ylabel="patch row")
     axis.tick_params(length=0, labelsize=8)
     axis.spines[:].set_visible(False)

@@ -24,12 +24,12 @@ def frames_rule(model):
     return {name: rule[name] for name in RULE}
 
 
-def prepared(model, given, prepare, value_range):
+def prepared(model, clips, prepare, value_range):
     """Returns clips as `keras_vit.preprocess` returns them.
 
     Args:
         model: A model of clips.
-        given: Clip files, or arrays `(frames, height, width, channels)`, in any sizes; or a single one.
+        clips: Clip files, or arrays `(frames, height, width, channels)`, in any sizes; or a single one.
         prepare: Function from the pixels of a frame, `(height, width, channels)`, to those for the model.
         value_range: The lowest and the highest pixel.
 
@@ -38,11 +38,11 @@ def prepared(model, given, prepare, value_range):
     """
     _, frames, *_, channels = model.input_shape
     rule = frames_rule(model)
-    single = isinstance(given, (str, os.PathLike)) or getattr(given, "ndim", 5) < 5
-    if isinstance(given, (bytes, dict)) or (not hasattr(given, "__iter__") and not single):
-        raise TypeError(f"Clips must be files or arrays, or a list of them. Received: {type(given).__name__}")
-    given = [given] if single else list(given)
-    if not given:
+    single = isinstance(clips, (str, os.PathLike)) or getattr(clips, "ndim", 5) < 5
+    if isinstance(clips, (bytes, dict)) or (not hasattr(clips, "__iter__") and not single):
+        raise TypeError(f"Clips must be files or arrays, or a list of them. Received: {type(clips).__name__}")
+    clips = [clips] if single else list(clips)
+    if not clips:
         raise ValueError("`images` must contain a clip. Received: an empty list")
 
     def one(clip):
@@ -54,4 +54,4 @@ def prepared(model, given, prepare, value_range):
         clip = clip_files.checked(np.asarray(clip)[None], (None, None, None, channels), value_range=value_range)[0]
         return clip[choose(len(clip))]
 
-    return np.stack([np.stack([prepare(frame) for frame in one(clip)]) for clip in given])
+    return np.stack([np.stack([prepare(frame) for frame in one(clip)]) for clip in clips])

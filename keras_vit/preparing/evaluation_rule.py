@@ -68,11 +68,11 @@ def keeping_aspect(shape, size, multiple=1):
     return tuple(max(round(side * scale / multiple) * multiple, multiple) for side in shape)
 
 
-def difference(ours, theirs, size):
+def difference(first, second, size):
     """Returns the entries of a rule by which it prepares other images of `size` than another rule; `{}` if none."""
-    mine, other = (_effective(rule, size) for rule in (ours, theirs))
+    mine, other = (_effective(rule, size) for rule in (first, second))
     unlike = [name for name in mine if mine[name] is not None and mine[name] != other[name]]
-    return {name: ours[name] for name in unlike if ours[name] != theirs.get(name)}  # what both say is no reason
+    return {name: first[name] for name in unlike if first[name] != second.get(name)}  # what both say is no reason
 
 
 def _effective(rule, size):

@@ -41,11 +41,11 @@ def range_of(model):
     """
     first = _first(model)
     if first is None:
-        stated = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
-        return stated and tuple(stated.value_range)
-    stated = next((layer for layer in sublayers(first.layer) if isinstance(layer, Rescale)), None)
-    if stated is not None:
-        return tuple(_plain((end - first.offset) / first.scale) for end in stated.value_range)
+        rescale = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
+        return rescale and tuple(rescale.value_range)
+    rescale = next((layer for layer in sublayers(first.layer) if isinstance(layer, Rescale)), None)
+    if rescale is not None:
+        return tuple(_plain((end - first.offset) / first.scale) for end in rescale.value_range)
     if _is_unchanged(first) or any(isinstance(layer, RESCALING) for layer in sublayers(first.layer)):
         return None
     mean = -first.offset / first.scale
@@ -147,12 +147,12 @@ def _reached(model, start, values):
             if not _stops(layer):
                 waiting += node.outputs
                 continue
-            given = [between(start, tensor, value) for value in values]
+            tensors = [between(start, tensor, value) for value in values]
             if outputs_of(layer):
                 place = [id(each) for each in node.input_tensors].index(id(tensor))
-                return _reached(layer, layer.inputs[place], given)
+                return _reached(layer, layer.inputs[place], tensors)
             then = [each.operation for output in node.outputs for each in users[id(output)]]
-            return layer, given, _any([layer, *then], NORMS)
+            return layer, tensors, _any([layer, *then], NORMS)
     raise ValueError("There are no weights")
 
 

@@ -173,9 +173,9 @@ def _prepare(image, size, rule):
     return image[top : top + size[0], left : left + size[1]]
 
 
-def _within(pixels, known):
+def _within(pixels, limits):
     """Returns resized pixels without what bicubic interpolation puts beyond the range, if that is known."""
-    return pixels if known is None else np.clip(pixels, *known)
+    return pixels if limits is None else np.clip(pixels, *limits)
 
 
 def _resize(image, size, rule):

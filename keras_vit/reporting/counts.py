@@ -18,13 +18,13 @@ def pictures(source, task):
     return len({image.tobytes() for image in images} if images.dtype.kind in "uif" else {*images.tolist()})
 
 
-def told(source, task, given, whole):
+def told(source, task, from_arrays, whole):
     """Returns what was measured, for people: "9,673 questions about 1,000 pictures, kept for testing".
 
     Args:
         source: The `Source` that was measured.
         task: The task.
-        given: Whether the caller gave the data.
+        from_arrays: Whether the caller gave the data.
         whole: Whether it is all there is, not the first of it.
     """
     count, different, what = len(source), pictures(source, task), what_is_counted(task)
@@ -32,7 +32,7 @@ def told(source, task, given, whole):
     text = f"{'' if whole else 'the first '}{_number(count, what)}"
     if what in ("questions", "texts"):
         text += f" about {_number(different, 'pictures')},"
-    return f"{text} from arrays" if given else f"{text} kept for testing"
+    return f"{text} from arrays" if from_arrays else f"{text} kept for testing"
 
 
 def _number(count, what):

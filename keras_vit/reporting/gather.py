@@ -88,19 +88,19 @@ def gather(target, arrays=None, most=10_000):
     from keras_vit.data import pipeline, views
     from keras_vit.training import evaluation, history
 
-    found = trained.load_run(target)
-    model, class_names, recipe, task = found.model, found.class_names, found.bound, found.task
+    loaded = trained.load_run(target)
+    model, class_names, recipe, task = loaded.model, loaded.class_names, loaded.bound, loaded.task
     seen = image_tower(model) if len(task.inputs) == 1 or has_towers(model) else None
     if seen:
         anatomy.blocks(seen)  # whose attention is drawn: a model without any is refused before it is measured
         if (why := doubt(seen)) is not None:
             warn(f"The report has no maps of attention. {why}")
             seen = None
-    source = results.source_of(found, None, arrays)
-    some, size, run = source.take(slice(most)), found.size, found.answering()
+    source = results.source_of(loaded, None, arrays)
+    some, size, run = source.take(slice(most)), loaded.size, loaded.answering()
     tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)
     best, worst = _extremes(None if task.whole else scores)  # whole images are too large for the gallery
-    view, first = found.viewer(), () if best else range(min(SHOWN, len(some)))
+    view, first = loaded.viewer(), () if best else range(min(SHOWN, len(some)))
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
     chosen = _examples(pipeline.evaluation_arrays, some, recipe, size, {*range(placed), *best, *worst})
     viewed = (
@@ -117,7 +117,7 @@ def gather(target, arrays=None, most=10_000):
         name=recipe.name,
         model=model,
         seen=seen,
-        recipe=found.recipe,
+        recipe=loaded.recipe,
         class_names=class_names,
         split="images from arrays" if arrays is not None else recipe.data.test,
         whole=len(some) == len(source),
@@ -131,18 +131,18 @@ def gather(target, arrays=None, most=10_000):
         figures=tally.figures(),
         shown=images[:SHOWN],
         examples={
-            heading: _shown(found, view, *([those[i] for i in indices] for those in (chosen, viewed)))
+            heading: _shown(loaded, view, *([those[i] for i in indices] for those in (chosen, viewed)))
             for heading, indices in {"Worst": worst, "Best": best, "First": first}.items()
             if indices
         },
         points=explain.project(explain.embed(model, images), "tsne") if mapped else np.empty((0, 2)),
         labels=labels,
         hints=_hints(task, outputs, chosen, labels) if mapped else {},
-        history=history.read(found.run) if found.run and (found.run / rundir.HISTORY).exists() else {},
-        machine=rundir.trained_on(found.run) if found.run else {},
-        shipped=found.shipped,
-        exports=[] if found.in_memory else _exports(found.home),
-        home=found.home,
+        history=history.read(loaded.run) if loaded.run and (loaded.run / rundir.HISTORY).exists() else {},
+        machine=rundir.trained_on(loaded.run) if loaded.run else {},
+        shipped=loaded.shipped,
+        exports=[] if loaded.in_memory else _exports(loaded.home),
+        home=loaded.home,
     )
 
 
@@ -161,24 +161,24 @@ def _extremes(scores):
 
 def _examples(arrays, source, recipe, size, indices):
     """Returns images, prepared as for evaluation, and their targets: a dictionary from indices to dictionaries."""
-    found, first = {}, 0
+    examples, first = {}, 0
     for batch in arrays(source, recipe, size):
         count = len(batch["images"])
         here = {i for i in indices if first <= i < first + count}
-        found |= {i: {name: values[i - first] for name, values in batch.items()} for i in here}
+        examples |= {i: {name: values[i - first] for name, values in batch.items()} for i in here}
         first += count
         if first > max(indices, default=-1):
             break
-    return found
+    return examples
 
 
-def _shown(found, view, examples, viewed):
+def _shown(loaded, view, examples, viewed):
     """Returns the `Example`s of some images; `viewed` are the same, as they are scored."""
-    task, support = found.task, looking.support_of(found.model)
-    given = {name: np.stack([one[name] for one in examples]) for name in task.inputs}
+    task, support = loaded.task, looking.support_of(loaded.model)
+    inputs = {name: np.stack([one[name] for one in examples]) for name in task.inputs}
     outputs = [view(fed({name: each[name][None] for name in task.inputs}, task.inputs))[0] for each in viewed]
-    maps = support(given) if support else [None] * len(examples)
-    drawn = [canvas.as_bytes(one["images"], range_of(found.model)) for one in examples]
+    maps = support(inputs) if support else [None] * len(examples)
+    drawn = [canvas.as_bytes(one["images"], range_of(loaded.model)) for one in examples]
     return [
         Example(image, task.picture(image, output, one), task.caption(output, one), heat, task.parts)
         for image, one, output, heat in zip(drawn, examples, outputs, maps)

@@ -134,8 +134,8 @@ def _gallery(model, images, whole):
     maps["rollout"] = explain.attention_rollout(model, images)
     if whole and has_classes(model):
         maps["relevance"] = explain.attention_relevance(model, images)
-    shown = canvas.as_bytes(images, range_of(model))
-    return {text: _side_by_side(shown, heats) for text, heats in maps.items()}
+    pictures = canvas.as_bytes(images, range_of(model))
+    return {text: _side_by_side(pictures, heats) for text, heats in maps.items()}
 
 
 def _drawn(model, gallery):

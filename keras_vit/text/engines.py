@@ -186,7 +186,7 @@ def cut(word, tree):
         word: Letters.
         tree: The table, as `tree_of` returns it, so that no letter is looked at that no row has in its place.
     """
-    found, start, branch = [], 0, tree
+    rows, start, branch = [], 0, tree
     inside = functools.reduce(lambda below, letter: below.get(letter, {}), INSIDE, tree)
     while start < len(word):
         row, end = None, start
@@ -198,9 +198,9 @@ def cut(word, tree):
                 row, end = branch[ROW], place + 1
         if row is None:
             return []
-        found.append(row)
+        rows.append(row)
         start, branch = end, inside
-    return found
+    return rows
 
 
 def _merges(path):
@@ -217,11 +217,11 @@ def _engine(built, settings, special=()):
     _add(built, settings.get(ADDED) or {})
 
     def pieces(texts):
-        return [found.ids for found in built.encode_batch(texts, add_special_tokens=False)]
+        return [encoding.ids for encoding in built.encode_batch(texts, add_special_tokens=False)]
 
     size = max(built.get_vocab(with_added_tokens=True).values(), default=-1) + 1
-    kept = [token.content for token in built.get_added_tokens_decoder().values() if not token.normalized]
-    return Engine(pieces, built.token_to_id, built.decode, size, tuple(kept))
+    special_tokens = [token.content for token in built.get_added_tokens_decoder().values() if not token.normalized]
+    return Engine(pieces, built.token_to_id, built.decode, size, tuple(special_tokens))
 
 
 def _add(built, added):

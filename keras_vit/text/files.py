@@ -59,10 +59,10 @@ def find(source, family=None):
     row = FAMILIES[family]
     file = next((name for name in row.read if name in there), None)
     if file is None:
-        given = repr(path.name) if path.is_file() else f"none in {str(source)!r}"
-        raise FileNotFoundError(f"A tokenizer of {family!r} must have {' or '.join(row.read)}. Received: {given}")
-    stated = settings[TOKENIZER] | {ADDED: _added(folder, settings[TOKENIZER], source)}
-    return Found(family, folder / file, stated, _changes(family, settings, source))
+        received = repr(path.name) if path.is_file() else f"none in {str(source)!r}"
+        raise FileNotFoundError(f"A tokenizer of {family!r} must have {' or '.join(row.read)}. Received: {received}")
+    tokenizer_settings = settings[TOKENIZER] | {ADDED: _added(folder, settings[TOKENIZER], source)}
+    return Found(family, folder / file, tokenizer_settings, _changes(family, settings, source))
 
 
 def told(settings, there, source):
@@ -76,21 +76,21 @@ def told(settings, there, source):
     kind = str(settings[TOKENIZER].get("tokenizer_class") or "")
     model = str((_part(settings[CONFIG], "decoder") or settings[CONFIG]).get("model_type") or "")
     text = {} if settings[CONFIG] else _part(settings[OPEN_CLIP], "model_cfg", "text_cfg")
-    found = []
+    families = []
     if _cleans(text):
-        found = ["siglip"] if kind.startswith("T5") else ["siglip", "siglip2"]
+        families = ["siglip"] if kind.startswith("T5") else ["siglip", "siglip2"]
     elif kind.removesuffix("Fast") not in GENERIC:
-        found = [name for name, row in FAMILIES.items() if kind.removesuffix("Fast") in row.classes]
+        families = [name for name, row in FAMILIES.items() if kind.removesuffix("Fast") in row.classes]
     elif model:
-        found = [name for name, row in FAMILIES.items() if model in row.models]
+        families = [name for name, row in FAMILIES.items() if model in row.models]
     elif text and "hf_tokenizer_name" not in text:
-        found = ["clip"]
-    fitting = [name for name in found if next(iter(FAMILIES[name].read)) in there]
-    if not found:
-        known = ", ".join(repr(name) for name, row in FAMILIES.items() if row.read)
+        families = ["clip"]
+    fitting = [name for name in families if next(iter(FAMILIES[name].read)) in there]
+    if not families:
+        names = ", ".join(repr(name) for name, row in FAMILIES.items() if row.read)
         received = " and ".join(filter(None, (kind, model))) or "no settings that say it"
-        raise ValueError(f"`family` must be one of {known} for the tokenizer in {str(source)!r}. Received: {received}")
-    return (fitting or found)[0]
+        raise ValueError(f"`family` must be one of {names} for the tokenizer in {str(source)!r}. Received: {received}")
+    return (fitting or families)[0]
 
 
 def _part(settings, *names):
@@ -135,11 +135,13 @@ def _added(folder, settings, source):
     """Returns the words that were added to a vocabulary: a dictionary from ids to how each is found in a text."""
     special = {name for value in _read(folder / SPECIAL).values() for name in _names(value)}
     words = _read(folder / WORDS).items()
-    found = {id: {"content": word, "normalized": word not in special, "special": word in special} for word, id in words}
-    stated = settings.get(ADDED) or {}
-    for id, how in stated.items() if isinstance(stated, dict) else ():
-        found[int(id) if id.isdecimal() and len(id) < 10 else id] = how
-    for id, how in found.items():
+    tokens = {
+        id: {"content": word, "normalized": word not in special, "special": word in special} for word, id in words
+    }
+    entries = settings.get(ADDED) or {}
+    for id, how in entries.items() if isinstance(entries, dict) else ():
+        tokens[int(id) if id.isdecimal() and len(id) < 10 else id] = how
+    for id, how in tokens.items():
         how = how if isinstance(how, dict) else {}
         if not isinstance(how.get("content"), str) or not all(type(how.get(name, True)) is bool for name in HOW):
             raise ValueError(
@@ -147,7 +149,7 @@ def _added(folder, settings, source):
                 f"False. Received: {checks.shown(how):.100}"
             )
         _id(id, ADDED, source)
-    return found
+    return tokens
 
 
 def _id(value, name, source):
@@ -161,9 +163,9 @@ def _read(path):
     if not path.is_file():
         return {}
     try:
-        found = json.loads(files.read(path))
+        content = json.loads(files.read(path))
     except ValueError as error:
         raise ValueError(f"{str(path)!r} must be JSON. Received: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{str(path)!r} must be a JSON object. Received: {type(found).__name__}")
-    return found
+    if not isinstance(content, dict):
+        raise ValueError(f"{str(path)!r} must be a JSON object. Received: {type(content).__name__}")
+    return content

@@ -105,7 +105,7 @@ def _fields(data, numbers):
     Raises:
         ValueError: If the data are no such message.
     """
-    found, place = [], 0
+    values, place = [], 0
     while place < len(data):
         key, place = _varint(data, place)
         kind, number = key & 7, key >> 3
@@ -113,13 +113,13 @@ def _fields(data, numbers):
             _, place = _varint(data, place)
         elif kind == 2:
             size, place = _varint(data, place)
-            found += [data[place : place + size]] if number == numbers[0] else []
+            values += [data[place : place + size]] if number == numbers[0] else []
             place += size
         elif kind in (1, 5):
             place += 8 if kind == 1 else 4
         else:
             raise ValueError("it is no file of sentencepiece")
-    return found if len(numbers) == 1 else [each for message in found for each in _fields(message, numbers[1:])]
+    return values if len(numbers) == 1 else [each for message in values for each in _fields(message, numbers[1:])]
 
 
 def _varint(data, place):

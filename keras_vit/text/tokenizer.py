@@ -69,12 +69,12 @@ def tokenizer(
     checks.path("source", source)
     if family in OWN:
         raise ValueError(f"family={family!r} must have a list of {family}. Received: source={str(source)!r}")
-    found = files.find(source, family)
-    name = repr(str(found.path))
+    location = files.find(source, family)
+    name = repr(str(location.path))
     with guard.said(f"{name} is damaged or no tokenizer"):
-        guard.check(found.path)
-        engine = FAMILIES[found.family].read[found.path.name](found.path, found.settings)
-    return _of(guard.guarded(engine, name), found.family, found.changes, length, long, name)
+        guard.check(location.path)
+        engine = FAMILIES[location.family].read[location.path.name](location.path, location.settings)
+    return _of(guard.guarded(engine, name), location.family, location.changes, length, long, name)
 
 
 class Tokenizer:

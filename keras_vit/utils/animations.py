@@ -14,10 +14,10 @@ def frames_of(data):
     Raises:
         ValueError: If the data end within a frame, or are of another kind.
     """
-    for begins, read in ((b"GIF8", _gif), (b"RIFF", _webp), (b"\x89PNG", _png)):
+    for begins, reader in ((b"GIF8", _gif), (b"RIFF", _webp), (b"\x89PNG", _png)):
         if data.startswith(begins):
             try:
-                return read(data)
+                return reader(data)
             except (struct.error, IndexError):
                 raise ValueError(CUT) from None
     raise ValueError("is no GIF, WebP or PNG file")
@@ -68,7 +68,7 @@ def _webp(data):
 
 
 def _png(data):
-    place, times, sides, stated = 8, [], (0, 0), 1
+    place, times, sides, count = 8, [], (0, 0), 1
     while True:
         length, name = struct.unpack_from(">I4s", data, place)
         if name == b"IEND":
@@ -76,11 +76,11 @@ def _png(data):
         if name == b"IHDR":
             sides = struct.unpack_from(">II", data, place + 8)
         elif name == b"acTL":
-            (stated,) = struct.unpack_from(">I", data, place + 8)
+            (count,) = struct.unpack_from(">I", data, place + 8)
         elif name == b"fcTL":
             over, under = struct.unpack_from(">HH", data, place + 28)
             times.append(over / (under or 100) * 1000)
         place += 12 + length
-    if times and len(times) != stated:
+    if times and len(times) != count:
         raise ValueError(CUT)
     return times or [0], sides

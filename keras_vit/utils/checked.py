@@ -42,12 +42,12 @@ class Checked:
 
     def __repr__(self):
         """Python code that recreates it, with a line for each option that differs from its default."""
-        given = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         default = {item.name: item.default for item in dataclasses.fields(self)}
-        shown = {
-            name: _block("{}", value) if isinstance(value, dict) else _code(value) for name, value in given.items()
+        texts = {
+            name: _block("{}", value) if isinstance(value, dict) else _code(value) for name, value in values.items()
         }
-        lines = [f"{name}={text}" for name, text in shown.items() if given[name] != default[name]]
+        lines = [f"{name}={text}" for name, text in texts.items() if values[name] != default[name]]
         return type(self).__name__ + _block("()", lines)
 
 

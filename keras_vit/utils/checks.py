@@ -108,10 +108,10 @@ def sequence(name, value):
     return tuple(value)
 
 
-def options(name, value, known):
+def options(name, value, keys):
     """Raises unless a value is a dictionary with known keys only."""
-    if not isinstance(value, dict) or not set(value) <= set(known):
-        raise ValueError(f"`{name}` must be a dictionary with keys among {', '.join(known)}. Received: {shown(value)}")
+    if not isinstance(value, dict) or not set(value) <= set(keys):
+        raise ValueError(f"`{name}` must be a dictionary with keys among {', '.join(keys)}. Received: {shown(value)}")
 
 
 def path(name, value):
@@ -129,11 +129,11 @@ def model(value, name="model"):
         raise TypeError(f"`{name}` must be a Keras model. Received: {name}={shown(value)}")
 
 
-def one_of(name, value, allowed, meant=()):
-    """Raises unless `value` is in `allowed`; `meant` is what it is called there, if another library's word is known."""
+def one_of(name, value, allowed, equals=()):
+    """Raises unless `value` is in `allowed`; `equals` are the words for it there, if it is another library's."""
     if getattr(value, "shape", ()) or not isinstance(value, Hashable) or value not in tuple(allowed):
-        wanted, here = ", ".join(map(repr, allowed)), "".join(f", which is {each!r} here" for each in meant)
-        raise ValueError(f"`{name}` must be one of {wanted}. Received: {name}={shown(value)}{here}")
+        choices, here = ", ".join(map(repr, allowed)), "".join(f", which is {each!r} here" for each in equals)
+        raise ValueError(f"`{name}` must be one of {choices}. Received: {name}={shown(value)}{here}")
 
 
 BYTES = (0, 255)  # the range of pixels, unless a model states another
@@ -157,12 +157,12 @@ def pixels(values, shape=None, name="images", value_range=BYTES):
     low, high, (least, most) = float(values.min()), float(values.max()), value_range or (-np.inf, np.inf)
     if value_range is None and not np.isfinite([low, high]).all():
         raise ValueError(f"`{name}` must contain finite numbers. Received: values from {low:g} to {high:g}")
-    wanted, given = f"`{name}` must contain pixels from {least:g} to {most:g}", f"values from {low:g} to {high:g}"
+    rule, received = f"`{name}` must contain pixels from {least:g} to {most:g}", f"values from {low:g} to {high:g}"
     if not (low >= least and high <= most):  # written so that NaN fails too
         others = ", or in the `value_range` that a model is built with" if value_range == BYTES else ""
-        raise ValueError(f"{wanted}{others}. Received: {given}")
+        raise ValueError(f"{rule}{others}. Received: {received}")
     if values.dtype.kind == "f" and least == 0 < high <= 1 < most and (values % 1).any():  # whole numbers: dark
-        raise ValueError(f"{wanted}: the model rescales them itself. Received: {given}; multiply by {most:g}")
+        raise ValueError(f"{rule}: the model rescales them itself. Received: {received}; multiply by {most:g}")
     return values
 
 
@@ -204,24 +204,24 @@ def targets(values, num_classes, count=None, name="labels"):
     array = np.asarray(values)
     if num_classes > 1 and array.shape[1:] in ((), (1,)):
         return class_indices(array, num_classes, count, name)
-    wanted = f"(batch,), integers, or (batch, {num_classes}), 0..1" if num_classes > 1 else "(batch,) or (batch, 1)"
-    array = rows(array, num_classes, count, name, f"have the shape {wanted}")
+    shape = f"(batch,), integers, or (batch, {num_classes}), 0..1" if num_classes > 1 else "(batch,) or (batch, 1)"
+    array = rows(array, num_classes, count, name, f"have the shape {shape}")
     low, high = (float(array.min()), float(array.max())) if array.size else (0, 0)
     if not (low >= 0 and high <= 1):  # written so that NaN fails too
         raise ValueError(f"`{name}` must be from 0 to 1 for each logit. Received: values from {low:g} to {high:g}")
     return array
 
 
-def rows(values, size, count, name, wanted):
+def rows(values, size, count, name, rule):
     """Returns numbers of shape `(batch, size)`, of one number also `(batch,)`, as an array.
 
     Raises:
-        ValueError: With what the argument `name` must be, `wanted`, for others; or if they are not `count`.
+        ValueError: With what the argument `name` must be, `rule`, for others; or if they are not `count`.
     """
     array = np.asarray(values)
     shapes = [(size,)] if size > 1 else [(), (1,)]
     if array.shape[1:] not in shapes or not array.ndim or array.dtype.kind not in "buif":
-        raise ValueError(f"`{name}` must {wanted}. Received: shape={array.shape}, dtype={array.dtype}")
+        raise ValueError(f"`{name}` must {rule}. Received: shape={array.shape}, dtype={array.dtype}")
     _as_many(array, count, name)
     return array
 

@@ -75,8 +75,8 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True):
     except UnreadableError as error:
         raise UnreadableError(f"{name!r} {error}.") from None
     except Exception as error:  # any error of the decoder is a fault of this file
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UnreadableError(f"{name!r} cannot be read as a clip: {said}.") from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise UnreadableError(f"{name!r} cannot be read as a clip: {reason}.") from None
     sizes = {frame.shape[:2] for frame in frames}
     if len(sizes) > 1:
         (first, second, *_) = sorted(sizes)
@@ -102,15 +102,15 @@ def _by_pillow(name, channels, choose, most_pixels, most_decoded):
         if count != len(times):
             raise UnreadableError(f"has {len(times)} frames, of which {count} can be told apart")
         ends = np.cumsum(np.maximum(times, 1))  # milliseconds
-        wanted = evenly([0, *ends[:-1]], ends[-1]) if count > 1 else np.arange(1)
-        wanted = wanted[_checked(choose(count), count)]
-        _check_size(len({*wanted.tolist()}), *sides, most_pixels)
-        _check_decoded((int(wanted.max()) + 1) * sides[0] * sides[1], most_decoded)
-        found = {}
-        for place in sorted({*wanted.tolist()}):
+        places = evenly([0, *ends[:-1]], ends[-1]) if count > 1 else np.arange(1)
+        places = places[_checked(choose(count), count)]
+        _check_size(len({*places.tolist()}), *sides, most_pixels)
+        _check_decoded((int(places.max()) + 1) * sides[0] * sides[1], most_decoded)
+        frames = {}
+        for place in sorted({*places.tolist()}):
             image.seek(place)
-            found[place] = plain_pixels(image, channels)
-    return [found[place] for place in wanted.tolist()]
+            frames[place] = plain_pixels(image, channels)
+    return [frames[place] for place in places.tolist()]
 
 
 def _by_av(name, channels, choose, most_pixels, most_decoded):
@@ -125,19 +125,19 @@ def _by_av(name, channels, choose, most_pixels, most_decoded):
         # What an edit list cuts off, as of videos that are trimmed on a phone, is decoded and not shown.
         stamps = [packet.pts for packet in container.demux(stream) if packet.size and not packet.is_discard]
         _check_count(len(stamps))
-        stated = "avi" not in container.format.name and None not in stamps  # AVI has the times of decoding alone
+        timed = "avi" not in container.format.name and None not in stamps  # AVI has the times of decoding alone
     # Increasing: a file keeps its frames in the order of decoding.
-    times = np.unique(stamps) if stated else np.arange(sum(1 for _ in frames()))
+    times = np.unique(stamps) if timed else np.arange(sum(1 for _ in frames()))
     _check_count(len(times))
     usual = np.median(np.diff(times)) if len(times) > 1 else 1
     order = evenly(times, times[-1] - times[0] + usual)
     places = order[_checked(choose(len(times)), len(times))]
     _check_size(len({*places.tolist()}), size.width, size.height, most_pixels)
-    found = _at_times(frames, {*times[places].tolist()}, channels) if stated else {}
-    if stated and len(found) == len({*places.tolist()}):
-        return [found[time] for time in times[places].tolist()]
-    found = _at_places(frames, {*places.tolist()}, channels)
-    return [found[place] for place in places.tolist()]
+    pixels = _at_times(frames, {*times[places].tolist()}, channels) if timed else {}
+    if timed and len(pixels) == len({*places.tolist()}):
+        return [pixels[time] for time in times[places].tolist()]
+    pixels = _at_places(frames, {*places.tolist()}, channels)
+    return [pixels[place] for place in places.tolist()]
 
 
 def _opener(name):
@@ -168,32 +168,32 @@ def _frames(opened, most_decoded, first=None):
 
 def _at_times(frames, times, channels):
     """Returns the pixels of frames by their times, those that a decoder that begins in the file finds."""
-    found = {}
+    pixels = {}
     for frame in frames(min(times)):
         if frame.pts in times:
-            found[frame.pts] = _pixels(frame, channels)
-        if len(found) == len(times) or (frame.pts is not None and frame.pts > max(times)):
+            pixels[frame.pts] = _pixels(frame, channels)
+        if len(pixels) == len(times) or (frame.pts is not None and frame.pts > max(times)):
             break
-    return found
+    return pixels
 
 
 def _at_places(frames, places, channels):
     """Returns the pixels of frames by their places, counted from the first: right in every file, and slower."""
-    found = {}
+    pixels = {}
     for place, frame in enumerate(frames()):
         if place in places:
-            found[place] = _pixels(frame, channels)
-        if len(found) == len(places):
-            return found
-    raise UnreadableError(f"ends early: {len(places) - len(found)} of {len(places)} frames cannot be decoded")
+            pixels[place] = _pixels(frame, channels)
+        if len(pixels) == len(places):
+            return pixels
+    raise UnreadableError(f"ends early: {len(places) - len(pixels)} of {len(places)} frames cannot be decoded")
 
 
 def _pixels(frame, channels):
     """Returns a frame of PyAV as upright pixels."""
     pixels = frame.to_ndarray(format="rgb24" if channels == 3 else "gray")
-    shown = frame.side_data.get("DISPLAYMATRIX")  # (x, y, 1) times it is where a pixel is shown: turned, or mirrored
-    if shown is not None:
-        (right, down), (right_of_row, down_of_row) = np.frombuffer(shown, "int32").reshape(3, 3)[:2, :2].tolist()
+    matrix = frame.side_data.get("DISPLAYMATRIX")  # (x, y, 1) times it is where a pixel is shown: turned, or mirrored
+    if matrix is not None:
+        (right, down), (right_of_row, down_of_row) = np.frombuffer(matrix, "int32").reshape(3, 3)[:2, :2].tolist()
         if abs(down) > abs(right):  # columns become rows
             pixels, right, down_of_row = pixels.swapaxes(0, 1), right_of_row, down
         pixels = pixels[:: -1 if down_of_row < 0 else 1, :: -1 if right < 0 else 1]

@@ -63,12 +63,12 @@ def check_free(path, overwrite, within="saved_model.pb"):
     if not above.is_dir():
         raise NotADirectoryError(f"{str(path)!r} cannot be written: {str(above)!r} is not a folder.")
     try:
-        taken = bool(os.lstat(path))  # a link to nothing too
+        exists = bool(os.lstat(path))  # a link to nothing too
     except FileNotFoundError:
-        taken = False
+        exists = False
     except OSError as error:
         raise OSError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
-    if taken and not overwrite:
+    if exists and not overwrite:
         raise FileExistsError(f"{str(path)!r} exists. Choose another path, or pass overwrite=True.")
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, within)):
         what = "but no SavedModel" if within == "saved_model.pb" else f"without {within}"

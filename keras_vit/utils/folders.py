@@ -48,13 +48,13 @@ def files_in(folder):
 
 def files_in_each(folders):
     """Returns the `files_in` each folder; what takes more than two seconds shows on standard error how far it is."""
-    found = [[] for _ in folders]
+    lists = [[] for _ in folders]
     for folder in folders:
         check_folder(folder)
-    every = ((files, path) for files, folder in zip(found, folders) for path in _walk(str(folder)))
+    every = ((files, path) for files, folder in zip(lists, folders) for path in _walk(str(folder)))
     for files, path in passing(every, "finding files: {n:,}", 2.0, every=1000):
         files.append(path)
-    return found
+    return lists
 
 
 def _walk(folder):
@@ -72,8 +72,8 @@ def _walk(folder):
 def _entries(folder):
     """Returns what is in a folder, from the last name to the first; nothing of one that cannot be read."""
     try:
-        with os.scandir(folder) as found:
-            return sorted((e for e in found if not is_hidden(e.name)), key=lambda entry: entry.name, reverse=True)
+        with os.scandir(folder) as entries:
+            return sorted((e for e in entries if not is_hidden(e.name)), key=lambda entry: entry.name, reverse=True)
     except OSError:
         return []
 

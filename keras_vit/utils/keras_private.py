@@ -159,9 +159,9 @@ def constants_as_arrays(model):
     for each in (model, *sublayers(model)):
         for operation in getattr(each, "operations", ()):
             for node in operation._inbound_nodes:
-                given = node.arguments
-                given.args = keras.tree.map_structure(_as_array, given.args)
-                given.kwargs = keras.tree.map_structure(_as_array, given.kwargs)
+                arguments = node.arguments
+                arguments.args = keras.tree.map_structure(_as_array, arguments.args)
+                arguments.kwargs = keras.tree.map_structure(_as_array, arguments.kwargs)
 
 
 def _as_array(value):

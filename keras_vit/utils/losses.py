@@ -23,14 +23,14 @@ def from_logits(loss):
     config = loss.get_config() if isinstance(loss, keras.losses.Loss) else getattr(loss, "keywords", {})
     if "from_logits" in config:
         return bool(config["from_logits"])
-    known = {} if isinstance(loss, keras.losses.Loss) else inspect.signature(loss).parameters
-    return bool(known["from_logits"].default) if "from_logits" in known else None
+    parameters = {} if isinstance(loss, keras.losses.Loss) else inspect.signature(loss).parameters
+    return bool(parameters["from_logits"].default) if "from_logits" in parameters else None
 
 
 def loss_of(model):
     """Returns the loss that a model with one output was compiled with, as a function; `None` without one."""
-    given = keras.tree.flatten(model.loss) if getattr(model, "compiled", False) else []
-    return keras.losses.get(given[0]) if len(given) == 1 and given[0] is not None else None
+    losses = keras.tree.flatten(model.loss) if getattr(model, "compiled", False) else []
+    return keras.losses.get(losses[0]) if len(losses) == 1 and losses[0] is not None else None
 
 
 LABEL_LOSSES = {"BinaryCrossentropy", "BinaryFocalCrossentropy"}

@@ -78,16 +78,16 @@ def line(total, parts, after=0.0, stream=None, together="  ", **settings):
     stream = sys.stdout if stream is None else stream
     live = getattr(stream, "isatty", bool)()  # what replaces stdout may have none
     how = {"mininterval": 0.1 if live else 10.0, "dynamic_ncols": live, "miniters": 1, "smoothing": 0}
-    shown, end = (stream, "") if live else (Log(stream), "\n")
-    found = Line(parts, together, end, total=total, delay=after, file=shown, disable=False, **how, **settings)
+    output, end = (stream, "") if live else (Log(stream), "\n")
+    bar = Line(parts, together, end, total=total, delay=after, file=output, disable=False, **how, **settings)
     if after:
-        found.last_print_t += after - how["mininterval"]
-    return found
+        bar.last_print_t += after - how["mininterval"]
+    return bar
 
 
-def moment(shown):
+def moment(bar):
     """Returns the time by the clock of a line, in seconds."""
-    return shown.start_t + shown.format_dict["elapsed"]
+    return bar.start_t + bar.format_dict["elapsed"]
 
 
 def say(text):
@@ -121,10 +121,10 @@ def counted(batches, total, what="images", after=1.0, stream=None):
     """
     stream = sys.stderr if stream is None else stream
     parts = [(lambda numbers: f"{what}: {numbers['n']:,} of {total:,}", 0), (remaining, 1)]
-    with line(total, parts, after, stream, ", ", leave=False) as shown:
+    with line(total, parts, after, stream, ", ", leave=False) as bar:
         for batch in batches:
             yield batch
-            shown.update(len(batch["images"] if isinstance(batch, dict) else batch))
+            bar.update(len(batch["images"] if isinstance(batch, dict) else batch))
 
 
 def passing(items, text, after=1.0, stream=None, every=1):
@@ -139,8 +139,8 @@ def passing(items, text, after=1.0, stream=None, every=1):
     """
     stream = sys.stderr if stream is None else stream
     parts = [(lambda numbers: text.format(n=numbers["n"]), 0)]
-    with line(None, parts, after, stream, leave=False) as shown:
+    with line(None, parts, after, stream, leave=False) as bar:
         for number, item in enumerate(items, 1):
             yield item
             if number % every == 0:
-                shown.update(every)
+                bar.update(every)

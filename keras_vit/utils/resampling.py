@@ -227,5 +227,5 @@ def _stretch_matrix(source, target):
         else:
             low = factor
     distances = np.concatenate([[0.0], np.cumsum(factor ** np.arange(source - 1))])
-    known, wanted = np.concatenate([-distances[:0:-1], distances]), np.arange(1 - target, target)
-    return np.stack([np.interp(wanted, known, unit) for unit in np.eye(len(known))], axis=1)
+    source_places, target_places = np.concatenate([-distances[:0:-1], distances]), np.arange(1 - target, target)
+    return np.stack([np.interp(target_places, source_places, unit) for unit in np.eye(len(source_places))], axis=1)

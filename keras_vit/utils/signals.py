@@ -9,8 +9,10 @@ import threading
 def handled(handler):
     """A block in which a function handles these signals, unless they are ignored; yields those that it handles."""
     alone = threading.current_thread() is threading.main_thread()  # only there Python handles signals
-    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if alone and hasattr(signal, name)]
-    before = {n: signal.signal(n, handler) for n in known if signal.getsignal(n) != signal.SIG_IGN}  # as `nohup` wants
+    signals = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if alone and hasattr(signal, name)]
+    before = {
+        n: signal.signal(n, handler) for n in signals if signal.getsignal(n) != signal.SIG_IGN
+    }  # as `nohup` wants
     try:
         yield list(before)
     finally:

@@ -51,8 +51,8 @@ def cut(text, most):
     """Returns a text that takes at most so many places, with dots where something is left out."""
     if places(text) <= most:
         return text
-    kept = itertools.takewhile(lambda taken: taken <= most - 3, itertools.accumulate(map(places, text)))
-    return f"{text[: len(list(kept))]}..."
+    fitting = itertools.takewhile(lambda width: width <= most - 3, itertools.accumulate(map(places, text)))
+    return f"{text[: len(list(fitting))]}..."
 
 
 def terminal():

@@ -49,11 +49,11 @@ def tiled(function, size, overlap=OVERLAP, finish=None):
                 ramp = _ramp(output.shape[0], overlap)[:, None] * _ramp(output.shape[1], overlap)
                 ramp = ramp[..., None].astype("float32")
             if y > top:
-                done, top = scale * (y - top), y
-                yield total[:done] / weights[:done]
+                rows_done, top = scale * (y - top), y
+                yield total[:rows_done] / weights[:rows_done]
                 for array in (total, weights):
-                    array[:-done] = array[done:].copy()
-                    array[-done:] = 0
+                    array[:-rows_done] = array[rows_done:].copy()
+                    array[-rows_done:] = 0
             place = np.s_[scale * x : scale * x + output.shape[1]]
             total[:, place] += ramp * output
             weights[:, place] += ramp

@@ -55,10 +55,10 @@ def _rule(hint):
     """Returns the check of an annotation, and whether `None` passes it; `None` for an annotation without a check."""
     inside = get_args(hint)
     if get_origin(hint) in (Union, types.UnionType):
-        found = [_rule(each) for each in inside if each is not types.NoneType]
-        if len(found) != 1 or found[0] is None:
+        rules = [_rule(each) for each in inside if each is not types.NoneType]
+        if len(rules) != 1 or rules[0] is None:
             return None
-        check, _ = found[0]
+        check, _ = rules[0]
         if getattr(check, "func", None) is _one_of and types.NoneType in inside:  # for what the error lists
             check = functools.partial(_one_of, (None, *check.args[0]))
         return check, types.NoneType in inside

@@ -12,13 +12,13 @@ def check_keras():
     A package without a version, such as another distribution of Keras, is left to its import.
     """
     try:
-        found = importlib.metadata.version("keras")
+        version = importlib.metadata.version("keras")
     except importlib.metadata.PackageNotFoundError:
         return
-    if _numbers(found) < _numbers(KERAS):
+    if _numbers(version) < _numbers(KERAS):
         raise ImportError(
             f"keras_vit needs Keras {KERAS} or newer: pip install -U 'keras>={KERAS}', then start Python again. "
-            f"Received: Keras {found}"
+            f"Received: Keras {version}"
         )
 
 

@@ -33,8 +33,8 @@ COVERED = [
     (dict(count=197, prefix=5, registers=4), (1, (14, 14))),  # DINOv2's own files: registers have no position
     (dict(count=196, prefix=5, registers=4), (0, (14, 14))),
     (dict(count=201, prefix=5, registers=4), (5, (14, 14))),
-    (dict(count=281, prefix=1, registers=0, known=(14, 20)), (1, (14, 20))),
-    (dict(count=280, prefix=1, registers=0, known=(14, 20)), (0, (14, 20))),
+    (dict(count=281, prefix=1, registers=0, grid=(14, 20)), (1, (14, 20))),
+    (dict(count=280, prefix=1, registers=0, grid=(14, 20)), (0, (14, 20))),
     (dict(count=281, prefix=1, registers=0, likely=(14, 20)), (1, (14, 20))),
     (dict(count=225, prefix=1, registers=0, likely=(14, 16)), (1, (14, 16))),
     (dict(count=225, prefix=1, registers=0, likely=(7, 7)), (0, (15, 15))),
@@ -43,7 +43,7 @@ COVERED = [
 ]
 NO_GRID = [
     (dict(count=281, prefix=1, registers=0), r"281 positions.*no square grid.*grid=\(rows, columns\)"),
-    (dict(count=197, prefix=1, registers=0, known=(7, 7)), "no grid of 7 x 7"),
+    (dict(count=197, prefix=1, registers=0, grid=(7, 7)), "no grid of 7 x 7"),
     (dict(count=197, prefix=1, registers=0, likely=(7, 28)), "both a square grid and one of 7 x 28"),
     (dict(count=50, prefix=1, registers=0, likely=(5, 10)), "both a square grid and one of 5 x 10"),  # B/32's at 224
     (dict(count=225, prefix=1, registers=0, class_position=True), "no square grid"),

@@ -17,8 +17,8 @@ def suits(query, bias=None, mask=None):
     """Returns whether to attend in blocks: on CPUs, which compute one head after the other as fast as all at once."""
     tokens, dtype = query.shape[1], keras.backend.standardize_dtype(query.dtype)
     one_bias = bias is None or tuple(bias.shape)[-2:] == (1, tokens)
-    known = tokens is not None and query.shape[0] != 0 and (mask is None or None not in tuple(mask.shape)[-2:])
-    return known and tokens >= LONG and one_bias and dtype != "float16" and _on_cpu()
+    shaped = tokens is not None and query.shape[0] != 0 and (mask is None or None not in tuple(mask.shape)[-2:])
+    return shaped and tokens >= LONG and one_bias and dtype != "float16" and _on_cpu()
 
 
 @functools.cache
@@ -76,10 +76,10 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
         """Returns the sample, the head and the number of a block."""
         return place // count // heads, place // count % heads, place % count
 
-    def changed(logits, given, place):
+    def changed(logits, tensors, place):
         """Returns the logits of a block, `(block, others)`, with all terms."""
         for term in terms:
-            tensor = given[learned.index(term)] if term in learned else None
+            tensor = tensors[learned.index(term)] if term in learned else None
             logits = term.add(logits, tensor, where(place))
         return logits
 
@@ -89,14 +89,14 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
         return ops.cast(noise >= rate, "float32") / (1 - rate)
 
     @own_gradient
-    def attended(query, key, value, *given):
+    def attended(query, key, value, *tensors):
         dtype = value.dtype
         keys, values = by_head(key), by_head(value)
 
         def forward(part):
             item = part["place"] // count
             logits = ops.cast(ops.matmul(part["output"], _swapped(keys[item])), "float32")
-            logits = changed(logits, given, part["place"])
+            logits = changed(logits, tensors, part["place"])
             largest = ops.max(logits, axis=-1, keepdims=True)
             weights = ops.exp(logits - largest)
             total = ops.sum(weights, axis=-1, keepdims=True)
@@ -106,16 +106,16 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
 
         queries = in_blocks(query)  # each is replaced by its output
         sums = {name: ops.cast(queries[..., :1], "float32") for name in ("largest", "total")}
-        made = _each(forward, {"output": queries, **sums, **places})
+        results = _each(forward, {"output": queries, **sums, **places})
 
         def gradient(upstream):
             upstream = in_blocks(upstream)
-            mean = ops.sum(ops.cast(upstream, "float32") * ops.cast(made["output"], "float32"), axis=-1)
+            mean = ops.sum(ops.cast(upstream, "float32") * ops.cast(results["output"], "float32"), axis=-1)
             blocks = {
                 "query": queries,  # each is replaced by its gradient; keys and values likewise
                 "upstream": upstream,
-                "largest": _swapped(made["largest"]),
-                "share": 1 / _swapped(made["total"]),
+                "largest": _swapped(results["largest"]),
+                "share": 1 / _swapped(results["total"]),
                 "mean": mean[:, None],
                 **places,
             }
@@ -123,11 +123,11 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
             sums |= {"key": keys, "value": values}
 
             def backward(head):
-                def of_block(number, found):
+                def of_block(number, gradients):
                     part = {name: head[name][number] for name in blocks}
                     logits = ops.cast(ops.matmul(head["key"], _swapped(part["query"])), "float32")  # (others, block)
                     if terms:
-                        logits = _swapped(changed(_swapped(logits), given, part["place"]))
+                        logits = _swapped(changed(_swapped(logits), tensors, part["place"]))
                     weights = dropped = ops.exp(logits - part["largest"]) * part["share"]
                     of_weights = ops.cast(ops.matmul(head["value"], _swapped(part["upstream"])), "float32")
                     if dropout:
@@ -140,10 +140,10 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
                     of_terms = [term.of_block(_swapped(of_logits), number) for term in learned]
                     of_query = ops.matmul(_swapped(halves), head["key"])
                     return {
-                        "query": _put(found["query"], number, of_query),
-                        "key": found["key"] + ops.matmul(halves, part["query"]),
-                        "value": found["value"] + ops.matmul(ops.cast(dropped, dtype), part["upstream"]),
-                        **{str(i): found[str(i)] + of_term for i, of_term in enumerate(of_terms)},
+                        "query": _put(gradients["query"], number, of_query),
+                        "key": gradients["key"] + ops.matmul(halves, part["query"]),
+                        "value": gradients["value"] + ops.matmul(ops.cast(dropped, dtype), part["upstream"]),
+                        **{str(i): gradients[str(i)] + of_term for i, of_term in enumerate(of_terms)},
                     }
 
                 start = {name: ops.zeros_like(head[name]) for name in sums}
@@ -151,16 +151,16 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
                 return of_block(0, start) if count == 1 else ops.fori_loop(0, count, of_block, start)
 
             blocks_of_heads = {name: ops.reshape(x, (-1, count, *x.shape[1:])) for name, x in blocks.items()}
-            found = _each(backward, {**blocks_of_heads, **sums})
-            of_terms = [term.of_heads(found[str(i)], heads) for i, term in enumerate(learned)]
+            gradients = _each(backward, {**blocks_of_heads, **sums})
+            of_terms = [term.of_heads(gradients[str(i)], heads) for i, term in enumerate(learned)]
             return (
-                together(found["query"], count * block)[:, :tokens],
-                together(found["key"], key.shape[1]),
-                together(found["value"], key.shape[1]),
+                together(gradients["query"], count * block)[:, :tokens],
+                together(gradients["key"], key.shape[1]),
+                together(gradients["value"], key.shape[1]),
                 *of_terms,
             )
 
-        return together(made["output"], count * block)[:, :tokens], gradient
+        return together(results["output"], count * block)[:, :tokens], gradient
 
     return attended(query, key, value, *[term.tensor for term in learned])
 
@@ -175,8 +175,8 @@ def _each(function, parts):
         return ops.map(function, parts)
 
     def replaced(i, parts):
-        made = function({name: x[i] for name, x in parts.items()})
-        return {name: _put(x, i, made[name]) if name in made else x for name, x in parts.items()}
+        outputs = function({name: x[i] for name, x in parts.items()})
+        return {name: _put(x, i, outputs[name]) if name in outputs else x for name, x in parts.items()}
 
     return ops.fori_loop(0, ops.shape(parts["place"])[0], replaced, parts)
 

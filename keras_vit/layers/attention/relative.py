@@ -49,8 +49,8 @@ class RelativePositions(Layer):
 
     def build(self, input_shape):
         _, heads, *tokens = input_shape
-        wanted = self.num_prefix + math.prod(self.grid)
-        if any(count not in (None, wanted) for count in tokens):
+        length = self.num_prefix + math.prod(self.grid)
+        if any(count not in (None, length) for count in tokens):
             raise ValueError(
                 f"There must be {self.num_prefix} + {math.prod(self.grid)} tokens. "
                 f"Received: input_shape={tuple(input_shape)}"

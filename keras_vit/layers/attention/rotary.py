@@ -182,7 +182,7 @@ def rotary_argument(options):
     if options is None:
         return None
     full = {name: options.get(name, default) for name, default in DEFAULTS.items()}
-    name = next((name for name, known in ROTARY.items() if DEFAULTS | known == full), None)
+    name = next((name for name, row in ROTARY.items() if DEFAULTS | row == full), None)
     return name or {name: value for name, value in full.items() if value != DEFAULTS[name]}
 
 

@@ -64,8 +64,8 @@ class MergingBlock(WithPrefix, TransformerBlock):
         self.num_prefix = num_prefix
 
     def prefix_found(self, x):
-        known = prefix_of(x) if keras.utils.is_keras_tensor(x) else None
-        return super().prefix_found(x) if self.merged else known or 0  # which no layer after it may miss
+        prefix = prefix_of(x) if keras.utils.is_keras_tensor(x) else None
+        return super().prefix_found(x) if self.merged else prefix or 0  # which no layer after it may miss
 
     def call(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
         tokens = x.shape[1]

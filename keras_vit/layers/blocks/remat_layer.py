@@ -17,8 +17,10 @@ class RematLayer(Layer):
     def rematerialized_call(self, layer_call, *args, **kwargs):
         """Returns `layer_call`, rematerialized if the scope asks for this layer. Keras calls this method."""
         training = kwargs.get("training")
-        asked = {name: value for name, value in kwargs.items() if name != "training"}  # Keras 3.16 always wraps with it
-        if not training or super().rematerialized_call(layer_call, *args, **asked) is layer_call:
+        options = {
+            name: value for name, value in kwargs.items() if name != "training"
+        }  # Keras 3.16 always wraps with it
+        if not training or super().rematerialized_call(layer_call, *args, **options) is layer_call:
             return layer_call
 
         def call(x, *more, **settings):

@@ -47,8 +47,8 @@ def match(keys, merged, num_prefix):
     rank = ops.sum(better + equal * earlier, axis=-1, keepdims=True)  # of equal proposals the earlier is better
     accepted = ops.cast(rank < merged, "float32")
     # Without a prefix the published code leaves the tokens in the order of their proposals.
-    left = ops.swapaxes(1 - accepted, 1, 2)
-    place = ops.sum(left * earlier, axis=-1, keepdims=True) if num_prefix else rank - merged
+    rest = ops.swapaxes(1 - accepted, 1, 2)
+    place = ops.sum(rest * earlier, axis=-1, keepdims=True) if num_prefix else rank - merged
     return accepted * (first.shape[1] - merged + chosen) + (1 - accepted) * place
 
 
@@ -63,12 +63,12 @@ def merge(x, sizes, place, merged, num_prefix):
         num_prefix: As in `match`.
     """
     (prefix, first, second), (_, of_first, of_second) = kinds(x, num_prefix), kinds(sizes, num_prefix)
-    kept = first.shape[1] - merged
-    parts = ops.swapaxes(is_at(place, kept + second.shape[1]) * of_first, 1, 2)  # (batch, places, first)
-    total = ops.sum(parts, axis=-1, keepdims=True) + ops.pad(of_second, ((0, 0), (kept, 0), (0, 0)))
-    share = ops.cast(of_second / total[:, kept:], x.dtype)
+    count = first.shape[1] - merged
+    parts = ops.swapaxes(is_at(place, count + second.shape[1]) * of_first, 1, 2)  # (batch, places, first)
+    total = ops.sum(parts, axis=-1, keepdims=True) + ops.pad(of_second, ((0, 0), (count, 0), (0, 0)))
+    share = ops.cast(of_second / total[:, count:], x.dtype)
     means = ops.matmul(ops.cast(parts / total, x.dtype), first)
-    return ops.concatenate([prefix, means + ops.pad(second * share, ((0, 0), (kept, 0), (0, 0)))], axis=1)
+    return ops.concatenate([prefix, means + ops.pad(second * share, ((0, 0), (count, 0), (0, 0)))], axis=1)
 
 
 def places(place, merged, tokens, num_prefix):

@@ -52,10 +52,10 @@ class AddToImage(Layer):
     def build(self, input_shape):
         images, changes = (tuple(shape) for shape in input_shape)
         sides = images[1:3]
-        wanted = tuple(None if side is None else self.scale * side for side in sides)
-        if None in sides or changes[1:3] != wanted or not (images[3] == 1 or changes[3] in (1, images[3])):
+        target = tuple(None if side is None else self.scale * side for side in sides)
+        if None in sides or changes[1:3] != target or not (images[3] == 1 or changes[3] in (1, images[3])):
             raise ValueError(
-                f"The changes must be (batch, {wanted[0]}, {wanted[1]}, 1 or {images[3]}), {self.scale} times as large "
+                f"The changes must be (batch, {target[0]}, {target[1]}, 1 or {images[3]}), {self.scale} times as large "
                 f"as the images. Received: images {images}, changes {changes}"
             )
         self.matrices = [resize_matrix(s, s * self.scale, "bicubic-antialias").T.astype("float32") for s in sides]

@@ -45,10 +45,10 @@ class PointBoxes(Layer):
     def call(self, x):
         logits = ops.cast(x[..., 4:], self.compute_dtype)
         peaks = ops.where(logits >= ops.max_pool(logits, 3, 1, "same", LAST), ops.sigmoid(logits), 0.0)
-        found = ops.concatenate([ops.clip(edges(x), 0, 1), peaks], axis=-1)
-        found = ops.reshape(found, (-1, found.shape[1] * found.shape[2], found.shape[3]))
-        _, best = ops.top_k(ops.max(found[..., 4:], axis=-1), self.most)
-        return ops.take_along_axis(found, ops.expand_dims(best, -1), axis=1)
+        boxes = ops.concatenate([ops.clip(edges(x), 0, 1), peaks], axis=-1)
+        boxes = ops.reshape(boxes, (-1, boxes.shape[1] * boxes.shape[2], boxes.shape[3]))
+        _, best = ops.top_k(ops.max(boxes[..., 4:], axis=-1), self.most)
+        return ops.take_along_axis(boxes, ops.expand_dims(best, -1), axis=1)
 
     def compute_output_shape(self, input_shape):
         batch, rows, columns, channels = input_shape

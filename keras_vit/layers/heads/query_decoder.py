@@ -100,7 +100,7 @@ class QueryDecoder(Layer):
         query = ops.expand_dims(ops.cast(self.query, self.compute_dtype), 0)
         places = ops.convert_to_tensor(self.positions, self.compute_dtype)
         x = ops.zeros((ops.shape(tokens)[0], self.queries, tokens.shape[-1]), self.compute_dtype)
-        found = []
+        outputs = []
         for block in self.blocks:
             last = return_attention_scores and block is self.blocks[-1]
             x = block(
@@ -112,9 +112,9 @@ class QueryDecoder(Layer):
                 training=training,
             )
             x, *scores = x if last else (x,)
-            found.append(tokenwise(self.norm, x))
-        found = self.head(ops.stack(found, axis=1))
-        return (found, *scores) if return_attention_scores else found
+            outputs.append(tokenwise(self.norm, x))
+        outputs = self.head(ops.stack(outputs, axis=1))
+        return (outputs, *scores) if return_attention_scores else outputs
 
     def compute_output_shape(self, tokens_shape):
         return tokens_shape[0], self.depth, self.queries, 4 + self.units + 1

@@ -78,8 +78,8 @@ class TokenPool(WithPrefix, Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        meant = [ours for ours, words in ELSEWHERE.items() if str(pooling) in words.split()]
-        checks.one_of("pooling", pooling, POOLINGS, meant)
+        names = [name for name, words in ELSEWHERE.items() if str(pooling) in words.split()]
+        checks.one_of("pooling", pooling, POOLINGS, names)
         self.pooling = pooling
         self.check_prefix(num_prefix)
         if pooling in TOKEN_POOLINGS and num_prefix == 0:
@@ -110,8 +110,8 @@ class TokenPool(WithPrefix, Layer):
             return 1  # the first token is asked for
         return 0 if self.pooling in ("none", "last") else super().prefix_found(x)
 
-    def _refuse_class_token(self, given):
-        raise ValueError(f"pooling={self.pooling!r} needs a class token before the patches. Received: {given}")
+    def _refuse_class_token(self, received):
+        raise ValueError(f"pooling={self.pooling!r} needs a class token before the patches. Received: {received}")
 
     def build(self, input_shape):
         if (

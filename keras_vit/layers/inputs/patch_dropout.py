@@ -54,8 +54,8 @@ class PatchDropout(WithPrefix, Layer):
         if not training or count == patches:
             return x
         noise = keras.random.uniform((ops.shape(x)[0], patches), seed=self.seed_generator)
-        kept = ops.sort(ops.argsort(noise, axis=1)[:, :count], axis=1)
-        return ops.concatenate([x[:, :n], rows(x[:, n:], kept)], axis=1)
+        places = ops.sort(ops.argsort(noise, axis=1)[:, :count], axis=1)
+        return ops.concatenate([x[:, :n], rows(x[:, n:], places)], axis=1)
 
     def compute_output_shape(self, input_shape):
         return input_shape  # in inference

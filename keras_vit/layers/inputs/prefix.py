@@ -33,14 +33,14 @@ class WithPrefix:
         return super().__call__(x, *args, **kwargs)
 
     def prefix_found(self, x):
-        found = prefix_of(x) if keras.utils.is_keras_tensor(x) else None
-        if found is None:
+        prefix = prefix_of(x) if keras.utils.is_keras_tensor(x) else None
+        if prefix is None:
             raise ValueError(
                 f"`num_prefix` of `{type(self).__name__}`, the number of tokens before the patches, must be stated: it "
                 "is read off the layers before only in a functional model, from a `PatchEncoder` on. "
                 "Received: num_prefix=None"
             )
-        return found
+        return prefix
 
     def check_prefix(self, num_prefix):
         if num_prefix is not None:
@@ -49,16 +49,16 @@ class WithPrefix:
 
 def prefix_of(tokens):
     """Returns the number of prefix tokens of a symbolic tensor of tokens; `None` if that is not known."""
-    found = set()
+    pairs = set()
     ends, passed = _before(tokens, _knows)
     if any(type(node.operation).__name__ in MOVES for node in passed):
         return None
     for node in ends:
         layer, encoders = node.operation, _encoders(node.operation)
-        made = {(encoder.num_prefix, encoder.num_prefix + encoder.patches) for encoder in encoders}
-        found |= made or {(layer.num_prefix, node.outputs[0].shape[1])}
-    counts = {count for count, length in found if length == tokens.shape[1]}
-    return counts.pop() if len(found) == 1 and counts else None
+        own = {(encoder.num_prefix, encoder.num_prefix + encoder.patches) for encoder in encoders}
+        pairs |= own or {(layer.num_prefix, node.outputs[0].shape[1])}
+    counts = {count for count, length in pairs if length == tokens.shape[1]}
+    return counts.pop() if len(pairs) == 1 and counts else None
 
 
 def has_class_token(tokens):
@@ -81,15 +81,15 @@ def _before(tokens, ends):
 
     And the nodes between these and the tokens.
     """
-    waiting, seen, found, passed = [tokens], set(), [], []
+    waiting, seen, nodes, passed = [tokens], set(), [], []
     while waiting:
         node = call_of(waiting.pop())
         if id(node) in seen:
             continue
         seen.add(id(node))
         if ends(node.operation):
-            found.append(node)
+            nodes.append(node)
         else:
             passed.append(node)
             waiting += node.input_tensors
-    return found, passed
+    return nodes, passed
