@@ -64,7 +64,7 @@ def test_on_the_command_line_names_come_when_they_are_asked_for():
 
 
 def test_what_a_recipe_is_is_read_without_checkpoints_and_plots():
-    """Of the layers, `config` reads which options they have."""
+    """`config` reads from the layers which options they have."""
     script = (
         "import sys; sys.argv = ['keras_vit']\n"
         "from keras_vit.config import Recipe\n"

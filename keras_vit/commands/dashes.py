@@ -20,30 +20,30 @@ def unknown(command, words):
         return {}
     own = {name for name, each in takes.items() if each.kind is each.KEYWORD_ONLY} | {"help"}
     words = words[: words.index("--")] if "--" in words else words
-    found = {}
+    values = {}
     for word, following in zip(words, [*words[1:], "--"]):
         name, equals, value = word.partition("=")
         if name.startswith("--") and name[2:].replace("-", "_") not in own:
-            found[name] = value if equals else None if following.startswith("--") or "=" in following else following
-    return found
+            values[name] = value if equals else None if following.startswith("--") or "=" in following else following
+    return values
 
 
-def check(command, words, given):
+def check(command, words, options):
     """Raises ValueError that says how to write them, if any that `unknown` gave are options of a recipe or a model."""
     from keras_vit.config import cookbook
 
     takes = inspect.signature(command).parameters
     named = next((word for word in words if word.endswith(".py") or word in cookbook.list_recipes()), None)
-    given = {word: None if value == named else value for word, value in given.items()}  # --remat digits
+    options = {word: None if value == named else value for word, value in options.items()}  # --remat digits
     recipe = _loaded(named if named and "recipe" in takes else "digits")
-    meant = {word: _meant(word[2:].replace("-", "_"), value, recipe, takes) for word, value in given.items()}
-    if any(meant.values()):
-        said = [
-            (word if given[word] is None else f"{word} {shlex.quote(given[word])}") for word in meant if meant[word]
+    hints = {word: _meant(word[2:].replace("-", "_"), value, recipe, takes) for word, value in options.items()}
+    if any(hints.values()):
+        words_received = [
+            (word if options[word] is None else f"{word} {shlex.quote(options[word])}") for word in hints if hints[word]
         ]
         raise ValueError(
-            f"Options must be NAME=VALUE, without dashes: {' '.join(filter(None, meant.values()))}. "
-            f"Received: {' '.join(said)}"
+            f"Options must be NAME=VALUE, without dashes: {' '.join(filter(None, hints.values()))}. "
+            f"Received: {' '.join(words_received)}"
         )
 
 
@@ -61,14 +61,14 @@ def _meant(name, value, recipe, takes):
     """Returns how an option is written, or the ways that it can be meant; `""` for none that there is."""
     from keras_vit import config
 
-    found = config.called(name, recipe)
-    off = not found and name.startswith("no_")
-    found = config.called(name.removeprefix("no_"), recipe) if off else found
+    names = config.called(name, recipe)
+    off = not names and name.startswith("no_")
+    names = config.called(name.removeprefix("no_"), recipe) if off else names
     if "run" in takes:  # of a trained model, the data and what is measured
-        found = [each for each in found if each.startswith(("data.", "task."))]
+        names = [each for each in names if each.startswith(("data.", "task."))]
     if "source" in takes:  # arguments of the model itself
-        found = [each.removeprefix("model.") for each in found if each.startswith("model.")]
-    return " or ".join(_written(each, value, off, recipe) for each in found[:2])
+        names = [each.removeprefix("model.") for each in names if each.startswith("model.")]
+    return " or ".join(_written(each, value, off, recipe) for each in names[:2])
 
 
 def _written(name, value, off, recipe):

@@ -78,17 +78,17 @@ def print_nearest(
     if text and images:
         raise ValueError(f"Pass images or --text. Received: both, such as {images[0]!r} and {text[0]!r}")
     paths, opened = tables_of(json, csv), frozen.load_index(index, folder=folder)
-    asked = list(text) or files_of(images)
+    queries = list(text) or files_of(images)
     if text:
         name = neighbors.named(opened, model)
         model = from_pretrained(name, part="both")
-        answers = frozen.nearest(opened, asked, k, model=model, tokens=tokens or usual_tokens(model, name))
-        found = [(each, answer, None) for each, answer in zip(asked, answers)]
+        answers = frozen.nearest(opened, queries, k, model=model, tokens=tokens or usual_tokens(model, name))
+        found = [(each, answer, None) for each, answer in zip(queries, answers)]
     else:
-        found = neighbors.one_by_one(opened, asked, k, model)
+        found = neighbors.one_by_one(opened, queries, k, model)
     show(
         found,
-        len(asked),
+        len(queries),
         lambda each, answers: "\n".join([f"{shown(each)}:", *(f"  {n:.3f}  {shown(path)}" for path, n in answers)]),
         paths,
         lambda each, answers: [
@@ -156,9 +156,11 @@ def write_probe(
     if to.suffix != ".keras":
         raise ValueError(f"--to must end in .keras. Received: {str(to)!r}")
     with destination(to, overwrite) as temporary:
-        found = frozen.probe(index, model=model)
-        found.model.save(temporary)
-    print(f"{to}: {len(found.classes)} classes, top-1 {found.accuracy:.2%} on the fifth that chose the regularization")
+        result = frozen.probe(index, model=model)
+        result.model.save(temporary)
+    print(
+        f"{to}: {len(result.classes)} classes, top-1 {result.accuracy:.2%} on the fifth that chose the regularization"
+    )
 
 
 def draw_components(
@@ -184,14 +186,14 @@ def draw_components(
         raise ValueError(f"`to` must be a file. Received: the folder {str(to)!r}")
     files, built = files_of(images), frozen.Embedder(needed(model), tokens=True).model
     colors = frozen.pca_image(built, files, foreground=not whole, bad_images=if_bad(files))
-    read = np.isfinite(colors).all((1, 2, 3))
-    pixels = preprocessing.preprocess(built, [file for file, fine in zip(files, read) if fine])
-    figure = plots.plot_pca(pixels, colors[read])
+    readable = np.isfinite(colors).all((1, 2, 3))
+    pixels = preprocessing.preprocess(built, [file for file, fine in zip(files, readable) if fine])
+    figure = plots.plot_pca(pixels, colors[readable])
     to.parent.mkdir(parents=True, exist_ok=True)
     with replacing(to) as temporary:
         figure.savefig(temporary, format="png")
     print(to)
-    end(read)
+    end(readable)
 
 
 def find_anomalies(
@@ -227,15 +229,15 @@ def find_anomalies(
     detector.fit(normal, bad_images=if_bad(normal))
     if save:
         detector.save(save, overwrite)
-    found = detector.score(files, bad_images=if_bad(files))
-    read = [not math.isnan(score) for score in found.images]
-    for file, score, fine in zip(files, found.images, read):
+    scores = detector.score(files, bad_images=if_bad(files))
+    readable = [not math.isnan(score) for score in scores.images]
+    for file, score, fine in zip(files, scores.images, readable):
         if fine:
             print(f"{shown(file)}: {score:.4f}{'  abnormal' if score > detector.threshold else ''}")
     print(f"threshold: {detector.threshold:.4f}", file=sys.stderr)
     if to:
-        _draw_maps(detector, files, found.maps, to)
-    end(read)
+        _draw_maps(detector, files, scores.maps, to)
+    end(readable)
 
 
 def _draw_maps(detector, files, maps, folder):

@@ -18,12 +18,12 @@ def wrapped(words):
     if not {*ASKING} & {*words}:
         yield
         return
-    kept = Kept(sys.stdout)
+    output = Kept(sys.stdout)
     try:
-        with contextlib.redirect_stdout(kept):
+        with contextlib.redirect_stdout(output):
             yield
     finally:
-        print(broken(kept.getvalue(), terminal()), end="")
+        print(broken(output.getvalue(), terminal()), end="")
 
 
 class Kept(io.StringIO):
@@ -47,9 +47,9 @@ def broken(text, width):
         if places(plain) <= width or plain[:1] in "╭│╰":
             lines.append(line)
             continue
-        plain = re.sub(r"\{[^{} ]*\}", lambda found: found[0].replace(",", ", "), plain)  # {list,show,...}
-        held = re.sub(r"\[[^\[\]]* [^\[\]]*\]", lambda found: found[0].replace(" ", "\0"), plain)  # [--to DIR]
+        plain = re.sub(r"\{[^{} ]*\}", lambda match: match[0].replace(",", ", "), plain)  # {list,show,...}
+        joined = re.sub(r"\[[^\[\]]* [^\[\]]*\]", lambda match: match[0].replace(" ", "\0"), plain)  # [--to DIR]
         further = " " * 7 if plain.startswith("usage: ") else ""
-        parts = textwrap.wrap(held, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
+        parts = textwrap.wrap(joined, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
         lines += [part.replace("\0", " ") for part in parts]
     return "".join(f"{line}\n" for line in lines)

@@ -41,20 +41,20 @@ def interruptible():
     Raises:
         Interrupted: Also at the end of the block, if a library caught the one before it or made an error of it.
     """
-    asked = []
+    received = []
 
     def end(number, frame):
-        if not asked:
-            asked.append(number)
+        if not received:
+            received.append(number)
         signal.signal(number, signal.SIG_DFL)  # the system handles the second one, whatever Python is doing
-        raise _interrupted(asked[0])
+        raise _interrupted(received[0])
 
     def raise_again(dropped):
         if not issubclass(dropped.exc_type, KeyboardInterrupt):
             unraisable(dropped)
             return
-        others = [number for number in heard if number not in asked]
-        number = (others or asked)[0]  # the system has the one that was asked, unless a shell ignores the other
+        others = [number for number in heard if number not in received]
+        number = (others or received)[0]  # the system has the one that was asked, unless a shell ignores the other
         if not others:
             signal.signal(number, end)
         again = threading.Timer(RETRY_SECONDS, _thread.interrupt_main, [number])
@@ -66,12 +66,12 @@ def interruptible():
         with handled(end) as heard:
             yield
     except Exception:  # TensorFlow has places that make another error of any
-        if not asked:
+        if not received:
             raise
     finally:
         sys.unraisablehook = unraisable
-    if asked:
-        raise _interrupted(asked[0])
+    if received:
+        raise _interrupted(received[0])
 
 
 def _interrupted(number):

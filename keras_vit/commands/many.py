@@ -26,11 +26,11 @@ def tables_of(json, csv):
     return paths
 
 
-def show(found, count, lines, paths, rows, columns=COLUMNS):
+def show(answers, count, lines, paths, rows, columns=COLUMNS):
     """Prints answers as soon as they are there, and writes them as tables; what was done before Ctrl-C is in both.
 
     Args:
-        found: Iterable of `(image, answer, fault)`; the fault, a text or an error, is `None`, or the answer.
+        answers: Iterable of `(image, answer, fault)`; the fault, a text or an error, is `None`, or the answer.
         count: Number of images.
         lines: Function from an image and its answer to what is printed.
         paths: What `tables_of` returned.
@@ -46,7 +46,7 @@ def show(found, count, lines, paths, rows, columns=COLUMNS):
 
     faults = []
     with tables.written(paths, columns) as add:
-        for image, answer, fault in predictions.followed(found, count):
+        for image, answer, fault in predictions.followed(answers, count):
             if fault is not None:
                 faults.append(str(fault))
                 continue

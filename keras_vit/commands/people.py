@@ -36,7 +36,7 @@ def print_poses(
     files = files_of(images)
     if boxes is None:
         raise ValueError("--boxes must name a file of boxes, as a detector's predict --json writes. Received: none")
-    known, paths = of_images(boxes), tables_of(json, csv)
+    boxes_of, paths = of_images(boxes), tables_of(json, csv)
     for file in files if to is not None else ():
         check_free(to / f"{file.stem}.png", False)
     built = from_pretrained(needed(model))
@@ -48,7 +48,7 @@ def print_poses(
             except ValueError as error:
                 yield file, None, error
                 continue
-            poses = estimate_poses(built, pixels, known.get(file.name, ()), flip_test=flip_test)
+            poses = estimate_poses(built, pixels, boxes_of.get(file.name, ()), flip_test=flip_test)
             if to is not None:
                 from PIL import Image
 

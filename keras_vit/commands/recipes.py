@@ -23,11 +23,11 @@ def print_recipes() -> None:
 
     table = csv.DictReader((pathlib.Path(__file__).parent / "sizes.csv").read_text().splitlines())
     sizes = {row["name"]: row for row in table}  # counted: tests compare
-    found = {path.stem: stated(path.read_text(encoding="utf-8")) for path in sorted(folder("recipes").glob("*.py"))}
-    counts = {name: int(sizes[name]["parameters"]) for name in found}
+    recipes = {path.stem: stated(path.read_text(encoding="utf-8")) for path in sorted(folder("recipes").glob("*.py"))}
+    counts = {name: int(sizes[name]["parameters"]) for name in recipes}
     for heading, shipped in (("Recipes with trained weights", True), ("Recipes without weights, to train", False)):
         print(f"{heading}:")
-        print("\n".join(listed({name: one for name, one in found.items() if one.shipped == shipped}, counts)))
+        print("\n".join(listed({name: one for name, one in recipes.items() if one.shipped == shipped}, counts)))
         print()
     print(f"{'variant':<10}{'width':>7}{'depth':>7}{'heads':>7}{'parameters':>16}{'GMACs at 224':>15}")
     for name in NAMES:
@@ -106,8 +106,8 @@ def setting(name, value):
     line = f"{name} = {value!r}"
     if len(line) <= tables.terminal() or isinstance(value, str):
         return line
-    shown = pprint.pformat(value, width=tables.terminal() - 4, compact=True, sort_dicts=False)
-    return f"{name} =\n{textwrap.indent(shown, '    ')}"
+    text = pprint.pformat(value, width=tables.terminal() - 4, compact=True, sort_dicts=False)
+    return f"{name} =\n{textwrap.indent(text, '    ')}"
 
 
 def copy_recipe(recipe: Name, to: To) -> None:

@@ -66,17 +66,17 @@ def apply(
     drawing = {"classes": classes or None, "count": count, "guidance": guidance, "steps": steps, "seed": seed or None}
     drawing = {name: value for name, value in drawing.items() if value is not None}
     if sampled.draws_images(model):
-        given = {"images": images or None, "--text": text, "--json": json, "--csv": csv}
-        _draw_images(model, to, drawing, {name: value for name, value in given.items() if value is not None})
+        inputs = {"images": images or None, "--text": text, "--json": json, "--csv": csv}
+        _draw_images(model, to, drawing, {name: value for name, value in inputs.items() if value is not None})
         return
     if drawing:
-        said = ", ".join(f"--{'class' if name == 'classes' else name}" for name in drawing)
+        options = ", ".join(f"--{'class' if name == 'classes' else name}" for name in drawing)
         raise ValueError(
-            f"{said}: only models that draw images, as of Generate, take this. Received: {type(model.task).__name__}"
+            f"{options}: only models that draw images, as of Generate, take this. Received: {type(model.task).__name__}"
         )
     files, bad = predictions.image_files(images), 0
-    found = predictions.predictions(model, files, top, to, texts=text, json=json, csv=csv)
-    for file, answer, error in predictions.followed(found, len(files)):
+    answers = predictions.predictions(model, files, top, to, texts=text, json=json, csv=csv)
+    for file, answer, error in predictions.followed(answers, len(files)):
         if error and len(files) == 1:
             raise error
         bad += bool(error)
@@ -117,12 +117,12 @@ def write_calibrated(run: Run, *, to: File = None, overwrite: Flag = False) -> N
         raise ValueError(f"`to` must end in .keras. Received: to={str(path)!r}")
     check_free(path, overwrite)
     say(f"Measuring {model.file} on the validation split")
-    found = calibration.calibrate(model)
+    result = calibration.calibrate(model)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        found.model.save(temporary)
-    before, after = found.error
-    print(f"{path}: temperature {found.temperature:.3f}")
+        result.model.save(temporary)
+    before, after = result.error
+    print(f"{path}: temperature {result.temperature:.3f}")
     print(f"expected calibration error on the validation split: {before:.2%}, now {after:.2%}")
 
 
@@ -147,7 +147,7 @@ def write_exports(
 
     model = trained.load_run(run)
     others = {"onnx": onnx, "openvino": openvino}
-    named = [{"onnx": "ONNX", "openvino": "OpenVINO's IR"}[name] for name, wanted in others.items() if wanted]
+    named = [{"onnx": "ONNX", "openvino": "OpenVINO's IR"}[name] for name, chosen in others.items() if chosen]
     say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *named])}")
     for report in results.export(model, to, quantize=quantize, overwrite=overwrite, **others):
         print(report)

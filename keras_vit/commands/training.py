@@ -52,12 +52,12 @@ def train(
     _, history = keras_vit.fit(loaded, workdir, tensorboard=tensorboard, save_steps=save_steps)
     (column, better), epochs = loaded.task.best, loaded.optim.epochs
     last, title = written(column, history[column][-1]), loaded.task.titled(column.removeprefix("val_"))
-    said = f"validation {told(title, last)}"
-    done = f"{count} epochs" if (count := len(history["loss"])) == epochs else f"{count} of {epochs} epochs"
+    score = f"validation {told(title, last)}"
+    extent = f"{count} epochs" if (count := len(history["loss"])) == epochs else f"{count} of {epochs} epochs"
     if loaded.optim.patience:
         best = (np.nanmax if better == "max" else np.nanmin)(history[column])
-        said = f"validation {told(title, written(column, best))} at best, {last} in the last"
-    print(f"{workdir}: {done}, {said}")
+        score = f"validation {told(title, written(column, best))} at best, {last} in the last"
+    print(f"{workdir}: {extent}, {score}")
 
 
 def sweep(
@@ -74,12 +74,12 @@ def sweep(
     from keras_vit.config import choices
     from keras_vit.utils import tables
 
-    asked = choices.read(options)
-    rows = keras_vit.sweep(recipe, asked, draw, workdir, save_steps=save_steps)
-    same = {name for name in asked if name not in choices.varied(asked)}
-    shown = tables.text([{k: v for k, v in row.items() if k not in same} for row in rows])
-    print("\n".join([shown, *scores.units(rows, keras_vit.load_recipe(recipe).task)]))
-    words = [f"{name}={rows[0][name]}" for name in asked]
+    values_by_option = choices.read(options)
+    rows = keras_vit.sweep(recipe, values_by_option, draw, workdir, save_steps=save_steps)
+    same = {name for name in values_by_option if name not in choices.varied(values_by_option)}
+    table = tables.text([{k: v for k, v in row.items() if k not in same} for row in rows])
+    print("\n".join([table, *scores.units(rows, keras_vit.load_recipe(recipe).task)]))
+    words = [f"{name}={rows[0][name]}" for name in values_by_option]
     print(f"best: {shlex.join(['python', '-m', 'keras_vit', 'fit', recipe, *words, '--workdir', rows[0]['run']])}")
 
 

@@ -47,10 +47,10 @@ def print_zero_shot(
     files = files_of(images) if images or not to else []
     paths = tables_of(json, csv)
     built = from_pretrained(needed(model), part="both")
-    given = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or None}
+    texts = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or None}
     if to:
         with destination(to, overwrite) as temporary:
-            zero_shot_classifier(built, classes, **given).save(temporary)
+            zero_shot_classifier(built, classes, **texts).save(temporary)
         print(to)
     if not files:
         return
@@ -61,7 +61,7 @@ def print_zero_shot(
         return [(classes[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")[:top]]
 
     show(
-        one_by_one(built, files, classes, **given),
+        one_by_one(built, files, classes, **texts),
         len(files),
         lambda file, shares: f"{shown(file)}: {', '.join(f'{name} {share:.1%}' for name, share in best(shares))}",
         paths,
@@ -103,8 +103,8 @@ def print_captions(
     show(
         writing.one_by_one(plan),
         len(files),
-        lambda file, found: f"{shown(file)}: {shown(found[0])}",
+        lambda file, caption: f"{shown(file)}: {shown(caption[0])}",
         paths,
-        lambda file, found: [{"image_id": str(file), "text": found[0], "score": round(found[1], 6)}],
+        lambda file, caption: [{"image_id": str(file), "text": caption[0], "score": round(caption[1], 6)}],
         ("image_id", "text", "score"),
     )

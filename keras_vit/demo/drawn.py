@@ -16,26 +16,26 @@ ABOUT = {
 }
 
 
-def drawing_page(found):
+def drawing_page(loaded):
     """Returns the page of a trained model of `Generate`, a `Trained`, as a `gradio.Blocks`."""
     import gradio as gr
 
-    check_drawing(found.model)
-    names, task = distinct(tuple(found.class_names)), found.task
+    check_drawing(loaded.model)
+    names, task = distinct(tuple(loaded.class_names)), loaded.task
 
     def draw(name, guidance, steps, seed):
         label = None if name == NONE else names.index(name)
         settings = {"guidance": float(guidance), "steps": int(steps), "seed": int(seed or 0)}
-        images = sample(found.model, [label] * PICTURES, **settings, batch_size=PICTURES)
+        images = sample(loaded.model, [label] * PICTURES, **settings, batch_size=PICTURES)
         return [canvas.painted(image.astype("float32"), side=SIDE) for image in images]
 
-    height, width, channels = found.size
+    height, width, channels = loaded.size
     facts = f"{width} x {height} pixels, {'gray' if channels == 1 else 'color'}, {len(names)} classes"
-    reached = found.bound.reached if found.shipped else None
+    reached = loaded.bound.reached if loaded.shipped else None
     facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
     once = {"concurrency_limit": 1, "concurrency_id": "model", "api_visibility": "private"}
-    with gr.Blocks(title=f"keras_vit: {found.bound.name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:
-        gr.Markdown(f"# {found.bound.name}\n{facts}")
+    with gr.Blocks(title=f"keras_vit: {loaded.bound.name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:
+        gr.Markdown(f"# {loaded.bound.name}\n{facts}")
         with gr.Row():
             with gr.Column():
                 name = gr.Dropdown([*names, NONE], value=[*names, NONE][0], label="Class", info=ABOUT["class"])

@@ -79,11 +79,11 @@ class Guard:
 
     def _kept(self):
         """Returns how many bytes the files in the folder count as."""
-        kept = 0
+        size = 0
         for path in (os.path.join(at, name) for at, _, names in os.walk(self.folder) for name in names):
             with contextlib.suppress(FileNotFoundError):  # the application moves and deletes files
-                kept += max(os.stat(path).st_size, LEAST)
-        return kept
+                size += max(os.stat(path).st_size, LEAST)
+        return size
 
 
 def _size(headers):

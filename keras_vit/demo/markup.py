@@ -34,13 +34,13 @@ def answer(heading="", bars=None, rows=(), notes=()):
 def legend(colors):
     """Returns the colors in a picture: a dictionary from names to `(red, green, blue)`, 0..255."""
     chip = "display:inline-block;width:0.8rem;height:0.8rem;border-radius:2px;margin:0 0.3rem 0 0"
-    shown = [
+    entries = [
         f'<span style="margin-right:1rem;white-space:nowrap"><span style="{chip};background:rgb{tuple(color)}"></span>'
         f"{_text(name)}</span>"
         for name, color in [*colors.items()][:MOST_COLORS]
     ]
-    more = len(colors) - len(shown)
-    return f'<div class="legend">{" ".join(shown)}{f" and {more} more" if more > 0 else ""}</div>' if shown else ""
+    more = len(colors) - len(entries)
+    return f'<div class="legend">{" ".join(entries)}{f" and {more} more" if more > 0 else ""}</div>' if entries else ""
 
 
 def refusal(error):

@@ -38,37 +38,37 @@ def page(target):
     need_tensorflow("Reading image files")
     import gradio as gr
 
-    found = trained.load_run(target)
-    if draws_images(found):
-        return drawing_page(found)
-    task, size, source = found.task, found.size, found.bound.data.source
+    loaded = trained.load_run(target)
+    if draws_images(loaded):
+        return drawing_page(loaded)
+    task, size, source = loaded.task, loaded.size, loaded.bound.data.source
     if size[-1] not in (1, 3):
         raise ValueError(f"The model must take images with 1 or 3 channels. Received: {str(target)!r}, with {size[-1]}")
-    looks, read = looks_of(found), reader(found)
-    see = seeing(found, looks, BARS if len(found.class_names) <= BARS else BARS // 2)
+    looks, read_image = looks_of(loaded), reader(loaded)
+    see = seeing(loaded, looks, BARS if len(loaded.class_names) <= BARS else BARS // 2)
 
-    def given(read, path, name, *asked):
+    def given(read_image, path, name, *questions):
         """Returns the pixels, what is told of the file, and what is shown."""
         try:
-            pixels = read(path)
+            pixels = read_image(path)
         except ValueError as error:
             return None, markup.refusal(error), *see(None)
-        return pixels, markup.file_line(name), *see(pixels, *asked)
+        return pixels, markup.file_line(name), *see(pixels, *questions)
 
-    def from_file(file, *asked):
+    def from_file(file, *questions):
         path = file["path"]
-        return None, *given(read, path, pathlib.Path(path).name, *asked)
+        return None, *given(read_image, path, pathlib.Path(path).name, *questions)
 
-    def from_pad(drawing, told, *asked):
+    def from_pad(drawing, file_note, *questions):
         if drawing["composite"] is None:  # the pad has loaded and is still empty
             return [gr.skip()] * 8
 
         def placed(path):
             return from_drawing(read_drawing(path), size, source)
 
-        seen = given(placed, drawing["composite"]["path"], "", *asked)
+        seen = given(placed, drawing["composite"]["path"], "", *questions)
         empty = seen[0] is None and not seen[1]
-        return [gr.skip()] * 8 if empty and told else seen  # cleared for a file, of which the page tells
+        return [gr.skip()] * 8 if empty and file_note else seen  # cleared for a file, of which the page tells
 
     def clear():
         return EMPTY, None, "", *see(None)
@@ -77,9 +77,9 @@ def page(target):
     own_row = draws or size[-2] >= WIDE * size[-3]
     drawn = size[-1] == 1 and max(size) <= SKETCHED and task.clips is None and not task.whole
     plain = {"format": "png", "buttons": ["fullscreen"], "interactive": False, "show_label": False}
-    name = found.bound.name
+    name = loaded.bound.name
     with gr.Blocks(title=f"keras_vit: {name}", analytics_enabled=False, delete_cache=(60, 300)) as blocks:
-        gr.Markdown(f"# {name}\n{facts(found)}")
+        gr.Markdown(f"# {name}\n{facts(loaded)}")
         current = gr.State()
         with gr.Row():
             with gr.Column():
@@ -100,8 +100,8 @@ def page(target):
                 file = gr.File(
                     label="Image file" if task.clips is None else "Clip", height=160
                 )  # any: the page refuses
-                told = gr.HTML(padding=False)
-                asked, button = _questions(task) if "texts" in task.inputs else ([], None)
+                file_note = gr.HTML(padding=False)
+                questions, button = _questions(task) if "texts" in task.inputs else ([], None)
             with gr.Column(scale=2 if draws else 1):
                 answer = gr.HTML(padding=False)
                 choices = [(look.capitalize(), look) for look in looks]
@@ -116,23 +116,23 @@ def page(target):
                         laid = gr.Image(**plain)
                         heading = gr.Markdown()
                 playing = gr.HTML(padding=False)
-        shown = [current, told, answer, seen, under, laid, heading, playing]
-        read_file = file.upload(from_file, [file, method, *asked], [file, *shown], preprocess=False, **ONCE)
-        changes = [method.change, *([asked[0].submit, button.click] if asked else [])]
+        outputs = [current, file_note, answer, seen, under, laid, heading, playing]
+        read_file = file.upload(from_file, [file, method, *questions], [file, *outputs], preprocess=False, **ONCE)
+        changes = [method.change, *([questions[0].submit, button.click] if questions else [])]
         for changed in changes:
-            changed(see, [current, method, *asked], shown[2:], **ONCE)
+            changed(see, [current, method, *questions], outputs[2:], **ONCE)
         if drawn:
             again = {"preprocess": False, "trigger_mode": "always_last"}
-            pad.input(from_pad, [pad, told, method, *asked], shown, **again, **ONCE)
-            pad.clear(clear, None, [pad, *shown], **ONCE)
+            pad.input(from_pad, [pad, file_note, method, *questions], outputs, **again, **ONCE)
+            pad.clear(clear, None, [pad, *outputs], **ONCE)
             read_file.then(lambda: EMPTY, None, pad, show_progress="hidden", **ONCE)  # by itself: else it seems to wait
-        gr.Button(elem_id=CHOSEN).click(lambda: (None, "", *see(None)), None, shown, show_progress="hidden", **ONCE)
+        gr.Button(elem_id=CHOSEN).click(lambda: (None, "", *see(None)), None, outputs, show_progress="hidden", **ONCE)
     return blocks.queue(api_open=False)  # no request bypasses the queue
 
 
-def facts(found):
+def facts(loaded):
     """Returns the line below the page's name: sizes, classes, and what the weights reach."""
-    task, size, classes = found.task, found.size, found.class_names
+    task, size, classes = loaded.task, loaded.size, loaded.class_names
     color = "gray" if size[-1] == 1 else "color"
     if task.whole:
         line = f"whole images, {color}, up to {MOST_WHOLE / 1e6:g} million pixels"
@@ -140,7 +140,7 @@ def facts(found):
         frames = "" if task.clips is None else f"{size[0]} frames of "
         line = f"{frames}{size[-3]} x {size[-2]} pixels, {color}"
     line += f", {len(classes)} classes" if classes else ""
-    reached = found.bound.reached if found.shipped else None  # unknown for a run
+    reached = loaded.bound.reached if loaded.shipped else None  # unknown for a run
     line += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
     return line + (", in brackets: labels that reach their threshold" if task.gives == "labels" else "")
 

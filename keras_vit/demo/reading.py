@@ -12,18 +12,18 @@ MOST_PIXELS = 50_000_000  # of an upload: what a page decodes for others is boun
 MOST_WHOLE = 1_000_000  # of an image that is restored whole: the page computes one after the other
 
 
-def reader(found):
+def reader(loaded):
     """Returns the function from a file to what the page shows the model, by its task.
 
     Args:
-        found: A `Trained`.
+        loaded: A `Trained`.
     """
-    size, data, task = found.size, found.bound.data, found.task
+    size, data, task = loaded.size, loaded.bound.data, loaded.task
     if task.clips is not None:
         return lambda path: read_clip(path, size, data, task.clips)
     if task.whole:
         return lambda path: read_whole(path, size[-1])
-    return lambda path: read_image(path, size, data, found.model if found.alone else None)
+    return lambda path: read_image(path, size, data, loaded.model if loaded.alone else None)
 
 
 def read_image(path, size, data, model=None):

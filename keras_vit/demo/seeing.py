@@ -33,34 +33,34 @@ class Seen(NamedTuple):
     playing: str = ""  # HTML of a clip
 
 
-def looks_of(found):
+def looks_of(loaded):
     """Returns the ways to see where a model looked: `(function from inputs to maps, heading)` by name.
 
     Args:
-        found: A `Trained`.
+        loaded: A `Trained`.
     """
-    model = found.model
-    if found.task.whole:  # by tiles
+    model = loaded.model
+    if loaded.task.whole:  # by tiles
         return {}
     tower, support, looks = image_tower(model), support_of(model), {}
     if has_towers(model):
-        looks["similarity"] = (lambda given: similarity_of(model, given["images"], given["texts"]), SIMILARITY)
+        looks["similarity"] = (lambda examples: similarity_of(model, examples["images"], examples["texts"]), SIMILARITY)
     if not (reads_both(model) or doubt(tower)):
-        looks["rollout"] = (lambda given: attention_rollout(tower, given["images"]), METHODS["rollout"][1])
+        looks["rollout"] = (lambda examples: attention_rollout(tower, examples["images"]), METHODS["rollout"][1])
     if support:
         looks["relevance"] = (support, METHODS["relevance"][1])
     return looks
 
 
-def seeing(found, looks, most):
+def seeing(loaded, looks, most):
     """Returns the function from pixels, the name of a look and a text to what is shown, a `Seen`.
 
     Args:
-        found: A `Trained`.
+        loaded: A `Trained`.
         looks: From `looks_of`.
         most: Bars, at most; of several labels all that hold.
     """
-    run, task = found.viewer(), found.task
+    run, task = loaded.viewer(), loaded.task
     asks, ranks = "texts" in task.inputs, task.gives == "pairs"
 
     def see(pixels, method=None, text=""):
@@ -74,30 +74,30 @@ def seeing(found, looks, most):
             return Seen(markup.answer(notes=[note]))
         count = max(len(texts), 1)
         try:
-            given = {"images": np.repeat(pixels[None], count, 0), **found.ids_of(texts if asks else None, count)}
+            examples = {"images": np.repeat(pixels[None], count, 0), **loaded.ids_of(texts if asks else None, count)}
         except ValueError as error:  # of a text that is too long, or has other words
             return Seen(markup.answer(notes=[str(error)]))
-        outputs = run(fed(given, task.inputs))
+        outputs = run(fed(examples, task.inputs))
         best = int(np.argmax([next(iter(task.answer(one).values())) for one in outputs])) if ranks else 0
         output, notes = outputs[best], [note for one in texts for note in notes_on(task, one)]
         if count > 1:
-            said = markup.answer(texts[best], rows=ranked(task, texts, outputs), notes=[COSINES, *notes])
+            answer = markup.answer(texts[best], rows=ranked(task, texts, outputs), notes=[COSINES, *notes])
         else:
             bars = dict([*task.bars(output).items()][: len(task.listed(output, most))])
             name = next(iter(bars)) if bars and task.gives != "labels" else task.heading(output)
-            said = markup.answer(name, bars, notes=notes if name else [*notes, SAYS_NOTHING.format(np.size(output))])
+            answer = markup.answer(name, bars, notes=notes if name else [*notes, SAYS_NOTHING.format(np.size(output))])
         drawn = task.picture(pixels, output)
         side = min(max(*drawn.shape[:2], WIDE), WIDEST) if draws_more(task, output) else VIEW
         picture, under = canvas.painted(drawn, side=side), _capital(task.shows(output))
         look, heading = looks.get(method, (None, ""))
         if look is None:
-            return Seen(said, picture, under)
+            return Seen(answer, picture, under)
         try:
-            heat = look({name: values[best : best + 1] for name, values in given.items()})[0]
+            heat = look({name: values[best : best + 1] for name, values in examples.items()})[0]
         except ValueError as error:  # of a model that it cannot follow
-            return Seen(said, picture, under, None, str(error))
+            return Seen(answer, picture, under, None, str(error))
         playing = markup.animation(pixels, heat) if task.clips is not None else ""
-        return Seen(said, picture, under, canvas.painted(pixels, heat, VIEW), heading, playing)
+        return Seen(answer, picture, under, canvas.painted(pixels, heat, VIEW), heading, playing)
 
     return see
 

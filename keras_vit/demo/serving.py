@@ -59,8 +59,8 @@ def listening(host, port):
 @contextlib.contextmanager
 def private_folder():
     """Lets Gradio keep uploads in a temporary folder that only this user can read; deletes it at the end."""
-    made = tempfile.TemporaryDirectory(prefix="keras_vit-", ignore_cleanup_errors=True)
-    with made as folder, environment("GRADIO_TEMP_DIR", folder):
+    temporary = tempfile.TemporaryDirectory(prefix="keras_vit-", ignore_cleanup_errors=True)
+    with temporary as folder, environment("GRADIO_TEMP_DIR", folder):
         yield pathlib.Path(folder)
 
 

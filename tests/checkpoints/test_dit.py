@@ -78,7 +78,7 @@ def test_published_files_are_not_written_or_filled(tmp_path):
 
 @pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "ema."])
 def test_names_that_training_scripts_write(prefix, tmp_path):
-    """Of `DataParallel` and of compiled models."""
+    """Prefixes of `DataParallel` and of compiled models."""
 
     def renamed(tensors):
         for name in list(tensors):

@@ -83,7 +83,7 @@ def test_old_buffers_are_dropped_and_another_end_may_be_chosen(tmp_path):
 
 
 def test_the_caller_may_say_what_a_bare_file_does_not(tmp_path):
-    """Of the heads of a width that no text tower has, and of an end of other tokens than CLIP's."""
+    """Warnings of the heads of a width that no text tower has, and of an end of other tokens than CLIP's."""
     path, io = write(tmp_path / "bare.safetensors", arrays_in("clip")), io_in("clip")
     heads = {"num_heads": 3, "text": {"num_heads": 4, "pooling": "largest"}}
     with pytest.warns(Assumption, match="gelu='quick' .files of CLIP have 'exact' or 'quick'."):

@@ -86,7 +86,7 @@ def test_bad_words_are_one_sentence(words, said, model, photos, tmp_path, monkey
 
 
 def test_captions(photos, tmp_path, capsys):
-    """Of a captioner's own file, and of published files with a tokenizer."""
+    """A captioner's own file, and published files with a tokenizer."""
     table = ["<unknown>", "<pad>", "<start>", "<end>", *"abcdefghijklmnopqrstuvwxyz"]
     made = captions.small(metadata={"words": table})
     made.save(tmp_path / "writer.keras")

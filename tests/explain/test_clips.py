@@ -105,7 +105,7 @@ def test_rollout_of_a_factorised_encoder_is_that_of_patches_that_see_their_step_
 
 
 def test_a_place_in_a_map_is_that_of_its_pixels():
-    """Of step, row and column: else a map of the clip has bars."""
+    """Places are of step, row and column: else a map of the clip has bars."""
     model, place = factorised("gap"), (2, 1, 0)
     tokens = keras.Model(model.input, anatomy.blocks(model)[0].input)
     other = CLIPS[:1].copy()

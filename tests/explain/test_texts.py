@@ -118,7 +118,7 @@ def test_where_an_answer_was_found(pad):
 @slow_on_jax
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="gradients are TensorFlow's or JAX's")
 def test_the_relevance_is_that_of_the_equations():
-    """Of one block: the gradient of the logit by each score, which differences approximate."""
+    """One block: the gradient of the logit by each score, which differences approximate."""
     model = small(depth=1)
     patches, words = explain.attention_of_answer(model, IMAGES[:1], IDS[:1], 2)
     block, after = model.get_layer("block_0"), ["norm", "pool", "pre_logits", "answer", "answer_norm", "answer_gelu"]

@@ -81,7 +81,7 @@ def test_mixed_precision_is_near(policy):
 
 
 def test_multiply_adds():
-    """Of 6 tokens: per token 16 x 16 projection, 12 * 16^2 in a block, 16 x 16 pixels; once a vector's layers."""
+    """With 6 tokens: per token 16 x 16 projection, 12 * 16^2 in a block, 16 x 16 pixels; once a vector's layers."""
     once = 256 * 16 + 16 * 16 + 2 * 16 * 96 + 16 * 32
     assert keras_vit.count_macs(small()) == 6 * (256 + 2 * 12 * 256 + 256) + 2 * 2 * 36 * 16 + once
 

@@ -51,7 +51,7 @@ def test_names_of_layers_and_weights_are_public():
 
 
 def test_published_sizes():
-    """Of transformers' VivitForVideoClassification and VideoMAEForVideoClassification, 400 classes."""
+    """Counts of transformers' VivitForVideoClassification and VideoMAEForVideoClassification, 400 classes."""
     vivit = shapes_only(lambda: video_vit("B/16", frames=32))
     assert vivit.count_params() == 88_954_000 and vivit.output_shape == (None, 400)
     mae = dict(position="sincos1d", pooling="gap", final_norm="after", block={"key_bias": False})

@@ -55,7 +55,7 @@ def test_names_of_layers_and_weights_are_public():
 
 
 def test_the_published_size():
-    """Of transformers' ViltModel, less the vectors of two types of words and two modalities."""
+    """Counts of transformers' ViltModel, less the vectors of two types of words and two modalities."""
     from keras_vit.utils.keras_private import shapes_only
 
     count = shapes_only(lambda: vilt(vocabulary=30522, length=40, num_classes=0).count_params())

@@ -47,7 +47,7 @@ def test_worst_shows_the_mistakes_alone(tmp_path):
 
 
 def test_one_output_is_of_two_classes():
-    """Of a single logit, of the probability that a sigmoid makes of it, and of two logits: the same pictures."""
+    """A single logit, the probability that a sigmoid makes of it, and two logits give the same pictures."""
     logit = keras_vit.vit("mu/4", image_size=(12, 8), num_classes=1, depth=1)
     kernel = np.random.default_rng(0).normal(size=(32, 1))
     logit.get_layer("head").kernel.assign(kernel)

@@ -31,7 +31,7 @@ def test_a_run_on_arrays_has_no_pictures_of_its_own(run):
 
 
 def test_each_letter_that_was_written_has_a_picture(tmp_path, monkeypatch):
-    """Of texts of letters, the blank is one of them, and what comes after the end is not drawn."""
+    """Letters include the space, and what comes after the end is not drawn."""
     from matplotlib import get_data_path
 
     font = ImageFont.truetype(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf", 20)

@@ -137,7 +137,7 @@ def test_outputs_that_are_not_finite_are_refused(name, pictures, tmp_path, monke
 
 
 def test_answers_are_written_as_json_and_as_csv(run, pictures, tmp_path):
-    """Of a task without objects; those of detectors are in `tasks/test_harness.py`."""
+    """A task without objects; those of detectors are in `tasks/test_harness.py`."""
     odd = pictures[0].rename(tmp_path / "pictures" / "ö, \udcff.png")
     found = keras_vit.predict(run, tmp_path / "pictures", top=2, json=tmp_path / "a.json", csv=tmp_path / "a.csv")
     rows = json.loads((tmp_path / "a.json").read_text())
@@ -165,7 +165,7 @@ def test_a_model_s_own_probabilities_are_its_answers(tmp_path, pictures):
 
 
 def test_depth_keeps_the_aspect_ratio_of_each_photograph(tmp_path):
-    """Of a file of published weights; maps have the sizes of the photographs (report DepthCrafter 48)."""
+    """A file of published weights; maps have the sizes of the photographs (report DepthCrafter 48)."""
     copied("depth_anything", tmp_path)
     model = keras_vit.from_checkpoint(tmp_path)
     model.save(tmp_path / "depth.keras")

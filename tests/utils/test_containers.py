@@ -35,7 +35,7 @@ def test_other_files_are_refused(data, tmp_path):
 
 
 def test_recordings_that_nobody_closed(tmp_path):
-    """Of these the end is not known: what is there is read, and an element that is cut is told."""
+    """The end of these is not known: what is there is read, and an element that is cut is told."""
     cluster = b"\x1f\x43\xb6\x75\x01" + b"\xff" * 7
     block = b"\xa3\x84" + b"1234"
     start = b"\x1aE\xdf\xa3\x80" + b"\x18\x53\x80\x67\x01" + b"\xff" * 7

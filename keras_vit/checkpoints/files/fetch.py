@@ -82,26 +82,26 @@ def _verified(path, sha256, name):
 
 def _from_url(url, sha256, cache):
     """Downloads the file of a URL. `get_file` alone would take a killed process's partial file for a whole one."""
-    kept = cache / hashlib.sha256(url.encode()).hexdigest()[:12] / _file_name(url)
-    if kept.is_file():
+    path = cache / hashlib.sha256(url.encode()).hexdigest()[:12] / _file_name(url)
+    if path.is_file():
         with contextlib.suppress(ValueError):
-            return _verified(kept, sha256, kept)
+            return _verified(path, sha256, path)
     cache.mkdir(parents=True, exist_ok=True)  # else `get_file` uses a shared temporary folder
     files.sweep(cache, _PART)
     with tempfile.TemporaryDirectory(prefix=_PART, dir=cache, ignore_cleanup_errors=True) as folder:
         try:
-            part = keras.utils.get_file(kept.name, url, cache_dir=folder, cache_subdir="")
+            part = keras.utils.get_file(path.name, url, cache_dir=folder, cache_subdir="")
             with open(part, "rb+") as file:
                 os.fsync(file)
         except Exception as error:  # `get_file` raises no narrower class
             by_hand = (
-                f"Put the file at {str(kept)!r} (KERAS_HOME names another folder than ~/.keras), or pass its path."
+                f"Put the file at {str(path)!r} (KERAS_HOME names another folder than ~/.keras), or pass its path."
             )
             raise downloads.clear_error(error, url, cache, by_hand) from None
         _verified(part, sha256, url)
-        kept.parent.mkdir(exist_ok=True)
-        os.replace(part, kept)
-    return kept
+        path.parent.mkdir(exist_ok=True)
+        os.replace(part, path)
+    return path
 
 
 def _file_name(url):

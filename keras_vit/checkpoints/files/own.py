@@ -58,8 +58,8 @@ def open_keras(path):
 
 def architecture(shapes, checkpoint):
     notes = checkpoint.notes
-    stated = ("num_heads", "block.gelu", "norm.epsilon", "mean", "evaluation")
-    return dict(notes["model"]), notes.get("evaluation") or {}, dict.fromkeys(stated, SAVED)
+    names = ("num_heads", "block.gelu", "norm.epsilon", "mean", "evaluation")
+    return dict(notes["model"]), notes.get("evaluation") or {}, dict.fromkeys(names, SAVED)
 
 
 FORMAT = Format(

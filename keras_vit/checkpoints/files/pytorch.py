@@ -41,12 +41,12 @@ def open_pytorch(path):
     """
     check_pytorch(path)
 
-    found = _state_dicts(_load(path))
-    if not found:
+    dictionaries = _state_dicts(_load(path))
+    if not dictionaries:
         raise ValueError(f"it has no state dict: a whole model may be pickled in it. Then, {STATE_DICT}")
-    models = {place: tensors for place, tensors in found.items() if any(map(FIRST.fullmatch, tensors))}
-    place = preferred(list(models)) if models else max(found, key=lambda place: len(found[place]))
-    tensors = {name: tensor.detach() for name, tensor in found[place].items()}
+    models = {place: tensors for place, tensors in dictionaries.items() if any(map(FIRST.fullmatch, tensors))}
+    place = preferred(list(models)) if models else max(dictionaries, key=lambda place: len(dictionaries[place]))
+    tensors = {name: tensor.detach() for name, tensor in dictionaries[place].items()}
     for name, tensor in tensors.items():
         if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
             raise ValueError(f"{name} claims the shape {tuple(tensor.shape)}, but its storage is smaller")

@@ -115,18 +115,18 @@ def written_by(config):
 
     `generation_config.json` counts alone; without one, as before 2023, `config.json` and its decoder's part do.
     """
-    stated = config.get(GENERATION) or {}
-    if not stated:
+    options = config.get(GENERATION) or {}
+    if not options:
         parts = [config, *(config[name] for name in ("decoder", "text_config") if isinstance(config.get(name), dict))]
-        stated = {name: part[name] for part in reversed(parts) for name in (*WAYS, "max_length") if name in part}
-        stated = {name: value for name, value in stated.items() if (name, value) != ("max_length", OLD_LENGTH)}
-    more, most = stated.get("max_new_tokens"), stated.get("max_length")
+        options = {name: part[name] for part in reversed(parts) for name in (*WAYS, "max_length") if name in part}
+        options = {name: value for name, value in options.items() if (name, value) != ("max_length", OLD_LENGTH)}
+    more, most = options.get("max_new_tokens"), options.get("max_length")
     length = None
     if _counts(more):
         length = more + 1
     elif _counts(most) and most > 1:
         length = most
-    others = {name: stated[name] for name, plain in WAYS.items() if stated.get(name) not in (None, plain, [])}
+    others = {name: options[name] for name, plain in WAYS.items() if options.get(name) not in (None, plain, [])}
     idle = (() if "num_beams" in others else BEAM_OPTIONS) + (() if "do_sample" in others else DRAWING_OPTIONS)
     return length, {name: value for name, value in others.items() if name not in idle}
 

@@ -89,7 +89,7 @@ def architecture(shapes, checkpoint, kind=None):
     width, channels, *patch_size = need(shapes, "embeddings.patch_embeddings.projection.weight", 4)
     block = BLOCK.format(i=0)
     tower = transformers_config.part_of(checkpoint.config, "vision")
-    stated, origins = transformers_config.read_model(tower, width, DEFAULTS)
+    config_arguments, origins = transformers_config.read_model(tower, width, DEFAULTS)
     distillation, class_token = "embeddings.distillation_token" in shapes, "embeddings.cls_token" in shapes
     of_mae = any(name.startswith("decoder.") for name in shapes)
     of_imagenet = of_mae or checkpoint.config.get("model_type") in ("vit_mae", "vit_msn")
@@ -119,7 +119,7 @@ def architecture(shapes, checkpoint, kind=None):
         **({"representation_size": pooler[0]} if pooler else {}),
         "num_classes": classes_of(shapes, head),
     }
-    return merged(arguments, stated, statistics), evaluation, origins | prepared
+    return merged(arguments, config_arguments, statistics), evaluation, origins | prepared
 
 
 def express(arguments, arrays):

@@ -59,7 +59,7 @@ def architecture(shapes, checkpoint):
         )
     tower |= {"layer_norm_eps": tower["rms_norm_eps"]} if "rms_norm_eps" in tower else {}
     bare = {None: COMMON | {"num_attention_heads": width // 128}}
-    stated, origins = transformers_config.read_model(tower, width, DEFAULTS | bare)
+    config_arguments, origins = transformers_config.read_model(tower, width, DEFAULTS | bare)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "CLIP")
     count, _ = need(shapes, "embeddings.position_embedding.weight", 2)
     side, biases = (
@@ -88,7 +88,7 @@ def architecture(shapes, checkpoint):
     }
     if "head.cls_token" in shapes:
         origins["pooling"] = Assumed("the file's attention pooling, whose query has no matrix, is left out")
-    return merged(arguments, stated, statistics), evaluation, origins | prepared | left_out(checkpoint)
+    return merged(arguments, config_arguments, statistics), evaluation, origins | prepared | left_out(checkpoint)
 
 
 FORMAT = Format(

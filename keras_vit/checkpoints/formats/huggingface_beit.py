@@ -48,7 +48,7 @@ def canonical(shapes):
 def architecture(shapes, checkpoint):
     width, channels, *patch_size = need(shapes, EMBEDDINGS[0].theirs, 4)
     defaults = {None: DEFAULTS[None], **dict.fromkeys(KINDS, STATED)}
-    stated, origins = transformers_config.read_model(checkpoint.config, width, defaults)
+    config_arguments, origins = transformers_config.read_model(checkpoint.config, width, defaults)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "BEiT")
     relative, absolute = TABLE.format(i=0) in shapes, "embeddings.position_embeddings" in shapes
     if relative and absolute:
@@ -70,7 +70,7 @@ def architecture(shapes, checkpoint):
         "num_classes": classes_of(shapes, "classifier"),
         **({"image_size": tuple(side * step for side, step in zip(grid, patch_size))} if grid else {}),
     }
-    arguments = merged(arguments, stated, statistics, {"num_heads": heads} if relative else {})
+    arguments = merged(arguments, config_arguments, statistics, {"num_heads": heads} if relative else {})
     return arguments, evaluation, origins | prepared | ({"num_heads": "the relative positions"} if relative else {})
 
 

@@ -83,10 +83,10 @@ WORDS = "text_decoder.bert.embeddings.word_embeddings.weight"
 
 
 def architecture(shapes, checkpoint):
-    """Of the image tower."""
+    """Returns the arguments, the evaluation and the origins of the image tower."""
     width, channels, *patch_size = need(shapes, "embeddings.patch_embedding.weight", 4)
     tower = part_of(checkpoint.config, "vision")
-    stated, origins = transformers_config.read_model(tower, width, KINDS)
+    config_arguments, origins = transformers_config.read_model(tower, width, KINDS)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "BLIP")
     arguments = {
         "patch_size": tuple(patch_size),
@@ -98,18 +98,18 @@ def architecture(shapes, checkpoint):
         "num_classes": classes_of(shapes, PROJECTION),
     }
     prepared = prepared | ({"projection": TWICE} if "visual_projection.weight" in shapes else {})
-    return merged(arguments, stated, statistics), evaluation, origins | prepared
+    return merged(arguments, config_arguments, statistics), evaluation, origins | prepared
 
 
 def text_names(shapes):
-    """Of the text decoder: its bias of logits is that of the last matrix, where both have one."""
+    """Returns the names of the text decoder: the bias of its logits is that of the last matrix, where both have one."""
     names = renamed(shapes, ((r"^text_decoder\.(bert\.)?", ""),))
     own = names.pop("cls.predictions.decoder.bias", None)
     return names if own is None else names | {"cls.predictions.bias": own}
 
 
 def text_architecture(shapes, checkpoint):
-    """Of the text decoder."""
+    """Returns the arguments, the tokens and the origins of the text decoder."""
     vocabulary, width = need(shapes, "embeddings.word_embeddings.weight", 2)
     config = checkpoint.config
     if config.get("model_type") != "blip":
@@ -117,26 +117,26 @@ def text_architecture(shapes, checkpoint):
             "A file of BLIP needs its config.json in the same folder: no tensor shows its heads and its ids. "
             f"Received: model_type {config.get('model_type')!r}"
         )
-    stated = DEFAULTS | part_of(config, "text")
+    options = DEFAULTS | part_of(config, "text")
     arguments = {
         "vocabulary": vocabulary,
         "length": need(shapes, "embeddings.position_embeddings.weight", 2)[0],
         "width": width,
         "depth": blocks(shapes, re.compile(r"encoder\.layer\.(\d+)\.")),
-        "num_heads": stated["num_attention_heads"],
+        "num_heads": options["num_attention_heads"],
         "mlp_dim": need(shapes, f"{BLOCK.format(i=0)}.intermediate.dense.weight", 2)[0],
         "context_width": need(shapes, f"{BLOCK.format(i=0)}.crossattention.self.key.weight", 2)[1],
         "norm_order": "post",
-        "gelu": activation(stated["hidden_act"]),
-        "epsilon": stated["layer_norm_eps"],
-        "masked_id": stated["pad_token_id"],
+        "gelu": activation(options["hidden_act"]),
+        "epsilon": options["layer_norm_eps"],
+        "masked_id": options["pad_token_id"],
         "norm_words": True,
         "transform": True,
-        "tied": config.get("tie_word_embeddings", True) or stated["tie_word_embeddings"],  # either ties
+        "tied": config.get("tie_word_embeddings", True) or options["tie_word_embeddings"],  # either ties
         "logit_bias": True,
     }
     origins = dict.fromkeys(("num_heads", "gelu", "epsilon"), transformers_config.CONFIG)
-    return arguments, {"tokens": "bert", **{mark: stated[name] for mark, name in MARKS.items()}}, origins
+    return arguments, {"tokens": "bert", **{mark: options[name] for mark, name in MARKS.items()}}, origins
 
 
 FORMAT = Format(

@@ -93,7 +93,7 @@ def architecture(shapes, checkpoint):
     config = checkpoint.config
     kind = "CLIP" if "pre_layrnorm.weight" in shapes else "SigLIP"
     tower = transformers_config.part_of(config, "vision")
-    stated, origins = transformers_config.read_model(tower, width, DEFAULTS | {None: BARE[kind]})
+    config_arguments, origins = transformers_config.read_model(tower, width, DEFAULTS | {None: BARE[kind]})
     if not config and kind == "CLIP":
         origins["block.gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
@@ -108,7 +108,7 @@ def architecture(shapes, checkpoint):
         **_pooling(shapes, kind),
         "num_classes": need(shapes, head, 2)[0] if head else 0,
     }
-    return merged(arguments, stated, statistics), evaluation, origins | prepared | left_out(checkpoint)
+    return merged(arguments, config_arguments, statistics), evaluation, origins | prepared | left_out(checkpoint)
 
 
 def _pooling(shapes, kind):

@@ -88,10 +88,10 @@ def _canonical(name, last):
 
 
 def depth_anything(shapes, checkpoint):
-    found = huggingface_dinov2.architecture(shapes, checkpoint, "Depth Anything")
-    arguments, config = found[0], checkpoint.config
+    description = huggingface_dinov2.architecture(shapes, checkpoint, "Depth Anything")
+    arguments, config = description[0], checkpoint.config
     if not config:
-        return _without_config(found)
+        return _without_config(description)
     backbone = config.get("backbone_config") or {}
     kind = config.get("depth_estimation_type", "relative")
     if kind not in ("relative", "metric"):
@@ -113,20 +113,20 @@ def depth_anything(shapes, checkpoint):
     patch = config.get("patch_size", 14)
     if patch != arguments["patch_size"][0] and tuple([patch] * 2) != arguments["patch_size"]:
         raise ValueError(f"`patch_size` must be the backbone's, {arguments['patch_size'][0]}. Received: {patch!r}")
-    return _with(head, shapes, checkpoint, found, "bicubic")
+    return _with(head, shapes, checkpoint, description, "bicubic")
 
 
 def dpt(shapes, checkpoint):
     config = checkpoint.config
-    stated = {name: config[name] for name in ("backbone_config", "backbone") if config.get(name)}
-    if stated and not config.get("is_hybrid"):
-        raise ValueError(f"DPT must have the plain ViT of its paper as its backbone. Received: {next(iter(stated))}")
-    found = huggingface.architecture(shapes, checkpoint, "DPT")
+    backbones = {name: config[name] for name in ("backbone_config", "backbone") if config.get(name)}
+    if backbones and not config.get("is_hybrid"):
+        raise ValueError(f"DPT must have the plain ViT of its paper as its backbone. Received: {next(iter(backbones))}")
+    description = huggingface.architecture(shapes, checkpoint, "DPT")
     if "head.second.weight" not in shapes:  # of a segmenter
-        return found
+        return description
     if not config:
-        return _without_config(found)
-    arguments, normed = found[0], config.get("use_batch_norm_in_fusion_residual") or False
+        return _without_config(description)
+    arguments, normed = description[0], config.get("use_batch_norm_in_fusion_residual") or False
     biased = config.get("use_bias_in_fusion_residual")
     if biased is not None and biased == normed:
         raise ValueError(
@@ -149,11 +149,11 @@ def dpt(shapes, checkpoint):
         "end": "relu",
         "scale": 1.0,
     }
-    return _with(head, shapes, checkpoint, found, "bilinear")
+    return _with(head, shapes, checkpoint, description, "bilinear")
 
 
-def _without_config(found):
-    arguments, evaluation, origins = found
+def _without_config(description):
+    arguments, evaluation, origins = description
     return arguments, evaluation, {**origins, "maps": Missing(NO_CONFIG)}
 
 
@@ -165,27 +165,27 @@ def _taken(backbone, usual):
 
 def _blocks(numbers, depth, first):
     """Returns the blocks, counted from 0; raises ValueError unless they rise to the last one."""
-    found = tuple((number + depth + 1 if number < 0 else number) - first for number in numbers)
-    if list(found) != sorted(set(found)) or found[0] < 0 or found[-1] != depth - 1:
+    places = tuple((number + depth + 1 if number < 0 else number) - first for number in numbers)
+    if list(places) != sorted(set(places)) or places[0] < 0 or places[-1] != depth - 1:
         raise ValueError(
             f"A head of depth must take tokens of rising blocks up to the last, {depth - 1 + first}. "
             f"Received: {list(numbers)}"
         )
-    return found
+    return places
 
 
-def _with(head, shapes, checkpoint, found, positions):
+def _with(head, shapes, checkpoint, description, positions):
     """Returns an encoder's description with that of the head, whose sizes are those of its tensors.
 
     `positions` is how the source resamples them for another aspect ratio.
     """
-    arguments, evaluation, origins = found
+    arguments, evaluation, origins = description
     evaluation = dict(evaluation)
     aspect = evaluation.pop("aspect", None)
     if aspect and not any(aspect["multiple"] % side for side in checks.pair("patch_size", arguments["patch_size"])):
         evaluation["aspect"] = {**aspect, "positions": positions}
-        told = Otherwise(f"{origins['evaluation'][:-1]}; `estimate_depth` and `predict` keep it.")
-        origins = {**origins, "evaluation": told}
+        remark = Otherwise(f"{origins['evaluation'][:-1]}; `estimate_depth` and `predict` keep it.")
+        origins = {**origins, "evaluation": remark}
     config, count = checkpoint.config, len(head["blocks"])
     index, factors = config.get("head_in_index", -1), config.get("reassemble_factors", [4, 2, 1, 0.5])
     if index not in (-1, count - 1):

@@ -78,7 +78,7 @@ def architecture(shapes, checkpoint, kind="DINOv2"):
     config = checkpoint.config
     config = config.get("backbone_config", config) if config.get("model_type") == "depth_anything" else config
     config = transformers_config.part_of(config, "vision")
-    stated, origins = transformers_config.read_model(config, width, DEFAULTS)
+    config_arguments, origins = transformers_config.read_model(config, width, DEFAULTS)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, kind)
     gated = f"{block}.mlp.fc1.weight" not in shapes
     hidden = f"{block}.mlp.weights_out.weight" if gated else f"{block}.mlp.fc2.weight"
@@ -95,7 +95,7 @@ def architecture(shapes, checkpoint, kind="DINOv2"):
         "pooling": "token+gap" if classes else "token",
         "num_classes": classes or classes_of(shapes, PROJECTION),
     }
-    return merged(arguments, stated, statistics), evaluation, origins | prepared
+    return merged(arguments, config_arguments, statistics), evaluation, origins | prepared
 
 
 def express(arguments, arrays):

@@ -74,7 +74,7 @@ def architecture(shapes, checkpoint):
         config = {name: value for name, value in config.items() if name != "hidden_act"}
     defaults = {None: COMMON | {"num_attention_heads": DINOV3_HEADS.get(width)}}
     defaults["dinov3_vit"] = COMMON | {"num_attention_heads": 6}
-    stated, origins = transformers_config.read_model(config, width, defaults)
+    config_arguments, origins = transformers_config.read_model(config, width, defaults)
     biased = f"{query}.bias" in shapes or f"{value}.bias" in shapes
     registers = need(shapes, "embeddings.register_tokens", 3)[1] if "embeddings.register_tokens" in shapes else 0
     base = float(config.get("rope_theta", ROTARY["dinov3"]["base"]))
@@ -99,7 +99,7 @@ def architecture(shapes, checkpoint):
         "pooling": "token",
         "num_classes": 0,
     }
-    return merged(arguments, stated, statistics), evaluation, origins | prepared
+    return merged(arguments, config_arguments, statistics), evaluation, origins | prepared
 
 
 def express(arguments, arrays):

@@ -58,8 +58,8 @@ COMPUTED = {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False
 
 def architecture(shapes, checkpoint):
     vocabulary, width = need(shapes, "wte.weight", 2)
-    stated = read_decoder(checkpoint.config, "gpt2", DEFAULTS, {"n_embd": width})
-    need_options(stated, COMPUTED)
+    options = read_decoder(checkpoint.config, "gpt2", DEFAULTS, {"n_embd": width})
+    need_options(options, COMPUTED)
     project = "enc_to_dec_proj.weight" in shapes
     key = need(shapes, f"{BLOCK.format(i=0)}.crossattention.c_attn.weight", 2)[0]
     arguments = {
@@ -67,14 +67,14 @@ def architecture(shapes, checkpoint):
         "length": need(shapes, "wpe.weight", 2)[0],
         "width": width,
         "depth": blocks(shapes, re.compile(r"h\.(\d+)\.")),
-        "num_heads": stated["n_head"],
+        "num_heads": options["n_head"],
         "mlp_dim": need(shapes, f"{BLOCK.format(i=0)}.mlp.c_fc.weight", 2)[1],
         "context_width": need(shapes, "enc_to_dec_proj.weight", 2)[1] if project else key,
         "project_context": project,
         "norm_order": "pre",
-        "gelu": activation(stated["activation_function"]),
-        "epsilon": stated["layer_norm_epsilon"],
-        "tied": stated["tie_word_embeddings"],
+        "gelu": activation(options["activation_function"]),
+        "epsilon": options["layer_norm_epsilon"],
+        "tied": options["tie_word_embeddings"],
     }
     return (
         arguments,

@@ -51,11 +51,13 @@ def architecture(shapes, checkpoint):
     vocabulary, width = need(shapes, WORDS, 2)
     kind = "SigLIP" if "head.weight" in shapes else "CLIP"
     config = transformers_config.part_of(checkpoint.config, "text")
-    stated, origins = transformers_config.read_model(config, width, DEFAULTS | {None: huggingface_clip.BARE[kind]})
+    config_arguments, origins = transformers_config.read_model(
+        config, width, DEFAULTS | {None: huggingface_clip.BARE[kind]}
+    )
     arguments = {
-        "num_heads": stated["num_heads"],
-        "gelu": stated["block"]["gelu"],
-        "epsilon": stated["norm"]["epsilon"],
+        "num_heads": config_arguments["num_heads"],
+        "gelu": config_arguments["block"]["gelu"],
+        "epsilon": config_arguments["norm"]["epsilon"],
     }
     origins = {OURS[name]: origin for name, origin in origins.items()}
     bare = not config.get("model_type")
@@ -82,8 +84,8 @@ def architecture(shapes, checkpoint):
 def _pooling(config, vocabulary):
     """Returns which token stands for a text of CLIP, and who says so."""
     if not config.get("model_type"):
-        known = vocabulary == VOCABULARY
-        return {"pooling": "largest"}, "CLIP's rule" if known else Missing(
+        published = vocabulary == VOCABULARY
+        return {"pooling": "largest"}, "CLIP's rule" if published else Missing(
             f"No tensor shows where a text ends, and CLIP has {VOCABULARY} ids, not {vocabulary}: pass pooling."
         )
     kind, end = config.get("model_type"), config.get("eos_token_id", CLIP["eos_token_id"])

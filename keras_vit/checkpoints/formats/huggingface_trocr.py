@@ -47,28 +47,28 @@ EPSILON = 1e-5  # PyTorch's: no file says it
 
 def architecture(shapes, checkpoint):
     vocabulary, width = need(shapes, "embed_tokens.weight", 2)
-    stated = read_decoder(checkpoint.config, "trocr", DEFAULTS, {"d_model": width})
-    project, learned = "enc_to_dec_proj.weight" in shapes, stated["use_learned_position_embeddings"]
+    options = read_decoder(checkpoint.config, "trocr", DEFAULTS, {"d_model": width})
+    project, learned = "enc_to_dec_proj.weight" in shapes, options["use_learned_position_embeddings"]
     key = need(shapes, f"{BLOCK.format(i=0)}.encoder_attn.k_proj.weight", 2)[1]
     arguments = {
         "vocabulary": vocabulary,
         "length": need(shapes, "embed_positions.weight", 2)[0] - SHIFT
         if learned
-        else stated["max_position_embeddings"],
+        else options["max_position_embeddings"],
         "width": width,
         "depth": blocks(shapes, re.compile(r"layers\.(\d+)\.")),
-        "num_heads": stated["decoder_attention_heads"],
+        "num_heads": options["decoder_attention_heads"],
         "mlp_dim": need(shapes, f"{BLOCK.format(i=0)}.fc1.weight", 2)[0],
         "context_width": need(shapes, "enc_to_dec_proj.weight", 2)[1] if project else key,
         "project_context": project,
         "norm_order": "post",
-        "gelu": activation(stated["activation_function"]),
+        "gelu": activation(options["activation_function"]),
         "epsilon": EPSILON,
         "positions": "learned" if learned else "sinusoidal",
-        "pad": None if learned else stated["pad_token_id"],
-        "scale_words": stated["scale_embedding"],
-        "norm_words": stated["layernorm_embedding"],
-        "tied": stated["tie_word_embeddings"],
+        "pad": None if learned else options["pad_token_id"],
+        "scale_words": options["scale_embedding"],
+        "norm_words": options["layernorm_embedding"],
+        "tied": options["tie_word_embeddings"],
     }
     return arguments, {"tokens": "roberta", **marks_of(checkpoint.config)}, dict.fromkeys(("num_heads", "gelu"), CONFIG)
 

@@ -43,9 +43,9 @@ def architecture(shapes, checkpoint):
     stated = {"image_size": [256, 192], **backbone, "model_type": "vit"} if config else {}
     inner = checkpoint._replace(config=stated, processor=_of_whole_crops(checkpoint.processor))
     arguments, evaluation, origins = huggingface.architecture(shapes, inner, "ViTPose")
-    depth, taken = arguments["depth"], backbone.get("out_indices") or [arguments["depth"]]
-    if taken not in ([depth], [-1]):
-        raise ValueError(f"ViTPose's head must take the last block, [{depth}]. Received: out_indices={taken}")
+    depth, taps = arguments["depth"], backbone.get("out_indices") or [arguments["depth"]]
+    if taps not in ([depth], [-1]):
+        raise ValueError(f"ViTPose's head must take the last block, [{depth}]. Received: out_indices={taps}")
     arguments |= {"stem": ShiftImage(PADDING), "tokens": {"class_token": False, "class_position": False}}
     if not config:
         missing = "No tensor of ViTPose shows the size of its images: put the source's config.json next to the file."

@@ -131,16 +131,16 @@ def read_decoder(source, *, num_heads=None, format="auto", sha256=None):
                 f"No tensor shows the number of the decoder's heads, and no decoder of width {width} is published: "
                 f"pass decoder_heads. Received: {str(source)!r}"
             )
-        stated = {
+        options = {
             "width": width,
             "depth": blocks(shapes, re.compile(rf"{re.escape(decoder.block)}(\d+)\.")),
             "num_heads": heads,
             "mlp_dim": need(shapes, f"{decoder.block}0.{decoder.fc2}.weight", 2)[1],
             "mask_ratio": config["mask_ratio"],
         }
-        stated |= {"normalize": config["norm_pix_loss"]} if "norm_pix_loss" in config else {}
-        stated |= {name: value for name, value in decoder.stated.items() if name == "last_epsilon"}
-        return stated, _read(checkpoint, form._replace(rows=decoder.rows), names, stated["depth"])
+        options |= {"normalize": config["norm_pix_loss"]} if "norm_pix_loss" in config else {}
+        options |= {name: value for name, value in decoder.stated.items() if name == "last_epsilon"}
+        return options, _read(checkpoint, form._replace(rows=decoder.rows), names, options["depth"])
 
 
 def _read(checkpoint, form, names, depth):
@@ -148,8 +148,8 @@ def _read(checkpoint, form, names, depth):
     paths = [row.ours.replace("{i}", str(i)) for row in form.rows for i in range(depth if "{i}" in row.ours else 1)]
     weights, used = {}, set()
     for path in dict.fromkeys(paths):
-        found = list(matching(form, path, {}))
-        row = next((row for row in found if all(name in names for name in row.theirs)), None)
+        rows_of_path = list(matching(form, path, {}))
+        row = next((row for row in rows_of_path if all(name in names for name in row.theirs)), None)
         if row is not None:
             weights[path] = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)[0]
             used |= set(row.theirs)

@@ -36,8 +36,8 @@ def architecture(shapes, checkpoint):
     elif "text_projection" in shapes:  # a bare matrix, (in, out)
         projection = need(shapes, "text_projection", 2)[1]
     model = checkpoint.config.get("model_cfg") or {}
-    read = _stated(model, model["text_cfg"]) if "text_cfg" in model else _bare(shapes, vocabulary, width)
-    arguments, tokens, origins = read
+    description = _stated(model, model["text_cfg"]) if "text_cfg" in model else _bare(shapes, vocabulary, width)
+    arguments, tokens, origins = description
     arguments = {
         "vocabulary": vocabulary,
         "length": need(shapes, POSITIONS, 2)[0],

@@ -49,9 +49,9 @@ def architecture(shapes, checkpoint):
     rms_norm = any(name.endswith(".rms") for name in shapes)
     shapes = {re.sub(r"\.rms$", ".weight", name): shape for name, shape in shapes.items()}
     block, gated = BLOCK.format(i=0), _gated(shapes)
-    stated, evaluation, origins = timm_config.read(checkpoint.config, gated)
+    config_arguments, evaluation, origins = timm_config.read(checkpoint.config, gated)
     bare = not (checkpoint.config.get("architecture") or checkpoint.notes)
-    signs = [sign for sign, shown in ROTARY_SIGNS.items() if bare and shown(shapes)]
+    signs = [sign for sign, sign_of in ROTARY_SIGNS.items() if bare and sign_of(shapes)]
     if signs:
         raise ValueError(
             f"A timm file with {signs[0]}, cannot be loaded without timm's config.json next to it: the file does not "
@@ -75,8 +75,10 @@ def architecture(shapes, checkpoint):
     if relative:
         (distances, heads), heads_from = need(shapes, f"{block}.{DISTANCES}", 2), "the relative positions"
         grid = square_of(distances - 3 * ("cls_token" in tokens))
-        stated = (
-            {"image_size": tuple(side * step for side, step in zip(grid, patch_size)), **stated} if grid else stated
+        config_arguments = (
+            {"image_size": tuple(side * step for side, step in zip(grid, patch_size)), **config_arguments}
+            if grid
+            else config_arguments
         )
     stem, roots = None, ("patch_embed.backbone.stem", "patch_embed.backbone")
     root = next((name for name in roots if f"{name}.conv.weight" in shapes), None)
@@ -124,7 +126,7 @@ def architecture(shapes, checkpoint):
         **({"rotary": "rope-vit-mixed"} if f"{block}.attn.{MIXED}" in shapes else {}),
     }
     of_authors = _of_dinov3_authors(shapes, width, checkpoint) if PERIODS in shapes else {}
-    arguments = merged(arguments, of_authors, stated)
+    arguments = merged(arguments, of_authors, config_arguments)
     if "attn_pool.latent" in shapes:
         arguments["pooling"] = "map"
         mlp_dim, *_ = shapes.get("attn_pool.mlp.fc1.weight", (arguments["mlp_dim"],))

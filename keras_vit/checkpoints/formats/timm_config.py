@@ -105,9 +105,9 @@ def read(config, gated=False):
     """
     name, options = str(config.get("architecture", "")), config.get("model_args") or {}
     # Older files have no "pretrained_cfg". Without any file the architecture's own rule applies, and not `UNSTATED`.
-    stated = config.get("pretrained_cfg") or {key: config[key] for key in EVALUATION if key in config}
-    stated = {key: value for key, value in stated.items() if value}
-    evaluation = UNSTATED | stated if stated or name else {}
+    options_of_images = config.get("pretrained_cfg") or {key: config[key] for key in EVALUATION if key in config}
+    options_of_images = {key: value for key, value in options_of_images.items() if value}
+    evaluation = UNSTATED | options_of_images if options_of_images or name else {}
     if evaluation.get("crop_mode", "center") not in CROP_MODES:
         raise ValueError(
             f"timm's `crop_mode` must be one of {', '.join(CROP_MODES)}. Received: {evaluation['crop_mode']!r}"
@@ -119,7 +119,7 @@ def read(config, gated=False):
         other.append(f"pos_embed={options['pos_embed']!r}")
     pooling = options.get("global_pool", config.get("global_pool"))
     if pooling is None:
-        pooling = next((found for pattern, found in POOLING_OF.items() if re.search(rf"_({pattern})(_|$)", name)), None)
+        pooling = next((kind for pattern, kind in POOLING_OF.items() if re.search(rf"_({pattern})(_|$)", name)), None)
     activation = options.get("act_layer")
     if pooling is not None and pooling not in POOLINGS:
         other.append(f"global_pool={pooling!r}")
@@ -142,7 +142,10 @@ def read(config, gated=False):
         origins["block.gelu"] = "config.json"
     for key in ("mean", "std"):
         if key in evaluation:
-            arguments[key], origins["mean"] = evaluation[key], "config.json" if "mean" in stated else "timm's default"
+            arguments[key], origins["mean"] = (
+                evaluation[key],
+                "config.json" if "mean" in options_of_images else "timm's default",
+            )
     size = options.get("img_size") or evaluation.get("input_size", [None])[1:]
     if size:
         arguments["image_size"] = tuple(size) if isinstance(size, list) else size
@@ -157,7 +160,7 @@ def read(config, gated=False):
         "interpolation": evaluation.get("interpolation", "bicubic"),
         "antialias": True,
     }
-    return arguments, rule, origins | ({"evaluation": "config.json"} if stated else {})
+    return arguments, rule, origins | ({"evaluation": "config.json"} if options_of_images else {})
 
 
 def known(name):
@@ -168,7 +171,7 @@ def known(name):
 
 
 def _blocks(name):
-    return next((found for pattern, found in BLOCKS_OF.items() if re.search(rf"(^|_)({pattern})(_|$)", name)), None)
+    return next((options for pattern, options in BLOCKS_OF.items() if re.search(rf"(^|_)({pattern})(_|$)", name)), None)
 
 
 def _ratio(mlp_dim, width):

@@ -116,20 +116,20 @@ def read_model(config, width, defaults):
     if kind not in defaults or config.get("is_hybrid"):
         hybrid = ", is_hybrid" if config.get("is_hybrid") else ""
         raise ValueError(f"`model_type` must be one of {', '.join(filter(None, defaults))}. Received: {kind!r}{hybrid}")
-    stated = defaults[kind] | config
-    if stated["hidden_act"] not in GELUS:
-        raise ValueError(f"`hidden_act` must be one of {', '.join(GELUS)}. Received: {stated['hidden_act']!r}")
+    options = defaults[kind] | config
+    if options["hidden_act"] not in GELUS:
+        raise ValueError(f"`hidden_act` must be one of {', '.join(GELUS)}. Received: {options['hidden_act']!r}")
     names = {"num_heads": "num_attention_heads", "block.gelu": "hidden_act", "norm.epsilon": "layer_norm_eps"}
     origins = {ours: CONFIG if theirs in config else DEFAULT for ours, theirs in names.items()}
     arguments = {
-        "num_heads": stated.get("num_attention_heads"),
-        "block": {"gelu": GELUS[stated["hidden_act"]]},
-        "norm": {"epsilon": stated["layer_norm_eps"]},
+        "num_heads": options.get("num_attention_heads"),
+        "block": {"gelu": GELUS[options["hidden_act"]]},
+        "norm": {"epsilon": options["layer_norm_eps"]},
     }
     if arguments["num_heads"] is None:
         arguments["num_heads"], origins["num_heads"] = published_heads(width)
-    if "image_size" in stated:
-        size = stated["image_size"]
+    if "image_size" in options:
+        size = options["image_size"]
         arguments["image_size"] = tuple(size) if isinstance(size, list) else size
     return arguments, origins
 
@@ -149,39 +149,41 @@ def read_processor(processor, kind):
     """
     source = NESTED if "image_processor" in processor else PROCESSOR if processor else DEFAULT
     # As in transformers, null stands for the class's default.
-    given = {name: value for name, value in processor.get("image_processor", processor).items() if value is not None}
-    named = given.get("image_processor_type", given.get("feature_extractor_type", PROCESSOR_KINDS.get(kind, kind)))
+    entries = {name: value for name, value in processor.get("image_processor", processor).items() if value is not None}
+    named = entries.get("image_processor_type", entries.get("feature_extractor_type", PROCESSOR_KINDS.get(kind, kind)))
     name = re.sub("(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(named))
     if name not in CLASSES:
         raise ValueError(f"The image processor of {source} must be one of {', '.join(CLASSES)}. Received: {named!r}")
-    stated = (CLASSES[name] if processor else PUBLISHED[kind]) | given
-    if not stated.get("do_rescale", True) or abs(stated.get("rescale_factor", 1 / 255) * 255 - 1) > 1e-6:
+    options = (CLASSES[name] if processor else PUBLISHED[kind]) | entries
+    if not options.get("do_rescale", True) or abs(options.get("rescale_factor", 1 / 255) * 255 - 1) > 1e-6:
         raise ValueError(
             f"{source} must divide pixels by 255, as all published models do. Received: "
-            f"do_rescale={stated.get('do_rescale')}, rescale_factor={stated.get('rescale_factor')}"
+            f"do_rescale={options.get('do_rescale')}, rescale_factor={options.get('rescale_factor')}"
         )
-    any_aspect = bool(processor) and (name in ANY_ASPECT or stated.get("keep_aspect_ratio"))
-    known = [OPTIONS, ASPECT_OPTIONS] if any_aspect else [OPTIONS]
-    if name == "DPT" and stated["size"] == _rounded(stated["size"], stated.get("ensure_multiple_of", 1)):
-        given.pop("ensure_multiple_of", None)
-    other = [f"{k}={v!r}" for k, v in given.items() if v and not any(pattern.fullmatch(k) for pattern in known)]
-    resized = {"resize": "direct", "crop_pct": None} if any_aspect else _resized(stated)
-    if other or resized is None or not stated.get("do_resize", True):
-        asked = ("do_resize", "size", "do_center_crop", "crop_size")
-        other = other or [f"{name}={stated[name]!r}" for name in asked if name in stated]
+    any_aspect = bool(processor) and (name in ANY_ASPECT or options.get("keep_aspect_ratio"))
+    patterns = [OPTIONS, ASPECT_OPTIONS] if any_aspect else [OPTIONS]
+    if name == "DPT" and options["size"] == _rounded(options["size"], options.get("ensure_multiple_of", 1)):
+        entries.pop("ensure_multiple_of", None)
+    other = [f"{k}={v!r}" for k, v in entries.items() if v and not any(pattern.fullmatch(k) for pattern in patterns)]
+    resized = {"resize": "direct", "crop_pct": None} if any_aspect else _resized(options)
+    if other or resized is None or not options.get("do_resize", True):
+        names = ("do_resize", "size", "do_center_crop", "crop_size")
+        other = other or [f"{name}={options[name]!r}" for name in names if name in options]
         raise ValueError(f"`preprocess` cannot do what {source} asks for, {', '.join(other)}: images would differ.")
-    normalized = stated.get("do_normalize", True)
-    arguments = {"mean": stated["image_mean"], "std": stated["image_std"]} if normalized else {"mean": 0.0, "std": 1.0}
+    normalized = options.get("do_normalize", True)
+    arguments = (
+        {"mean": options["image_mean"], "std": options["image_std"]} if normalized else {"mean": 0.0, "std": 1.0}
+    )
     evaluation = {
         **resized,
         "crop_offset": "floor",
-        "interpolation": INTERPOLATIONS.get(stated["resample"], stated["resample"]),
+        "interpolation": INTERPOLATIONS.get(options["resample"], options["resample"]),
         "antialias": True,
     }
-    told = f"transformers keeps the aspect ratio of an image ({source}), and `preprocess` resizes it to one size."
-    if (name == "DPT" or not processor) and stated.get("keep_aspect_ratio") and not stated.get("do_pad"):
-        evaluation["aspect"] = {"multiple": stated.get("ensure_multiple_of", 1)}
-    return arguments, evaluation, {"mean": source, "evaluation": Otherwise(told) if any_aspect else source}
+    remark = f"transformers keeps the aspect ratio of an image ({source}), and `preprocess` resizes it to one size."
+    if (name == "DPT" or not processor) and options.get("keep_aspect_ratio") and not options.get("do_pad"):
+        evaluation["aspect"] = {"multiple": options.get("ensure_multiple_of", 1)}
+    return arguments, evaluation, {"mean": source, "evaluation": Otherwise(remark) if any_aspect else source}
 
 
 def _rounded(size, step):
@@ -189,15 +191,15 @@ def _rounded(size, step):
     return {k: round(side / step) * step for k, side in size.items()} if isinstance(size, dict) else size
 
 
-def _resized(stated):
+def _resized(options):
     """Returns how a processor resizes and crops, as entries of a rule; `None` if no rule does."""
     size, crop = (
         {"height": value[0], "width": value[-1]} if isinstance(value, (list, tuple)) else value
-        for value in (stated["size"], stated["crop_size"])
+        for value in (options["size"], options["crop_size"])
     )
     if isinstance(size, int):
-        size = {"height": size, "width": size} if stated["default_to_square"] else {"shortest_edge": size}
-    if not stated["do_center_crop"]:
+        size = {"height": size, "width": size} if options["default_to_square"] else {"shortest_edge": size}
+    if not options["do_center_crop"]:
         return {"resize": "direct", "crop_pct": None} if set(size) == {"height", "width"} else None
     crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop or {}
     if set(crop) != {"height", "width"}:

@@ -61,12 +61,12 @@ def architecture(shapes, checkpoint):
             f"Received: model_type {kind!r}"
         )
     width, channels, length, *patch_size = need(shapes, PATCHES[0], 5)
-    stated, origins = transformers_config.read_model(config, width, DEFAULTS)
+    config_arguments, origins = transformers_config.read_model(config, width, DEFAULTS)
     about = DEFAULTS[kind] | config
     arguments = {
         "frames": about["num_frames"],
         "tubelet": length,
-        "image_size": stated.get("image_size", about["image_size"]),
+        "image_size": config_arguments.get("image_size", about["image_size"]),
         "patch_size": tuple(patch_size),
         "channels": channels,
         "width": width,
@@ -79,7 +79,7 @@ def architecture(shapes, checkpoint):
     statistics, evaluation, prepared = PROCESSORS[kind](checkpoint.processor)
     sampled, why = sampling(kind, arguments["num_classes"])
     origins |= {"frames": CONFIG if "num_frames" in config else transformers_config.DEFAULT, "sampling": why}
-    return merged(arguments, stated, statistics), {**evaluation, "frames": sampled}, origins | prepared
+    return merged(arguments, config_arguments, statistics), {**evaluation, "frames": sampled}, origins | prepared
 
 
 def _ends(shapes, kind, about):
@@ -121,9 +121,9 @@ def _check(about, arguments, kind):
     """Raises ValueError unless a configuration says what the tensors show."""
     size = about["tubelet_size"]
     tubelet = size if isinstance(size, list) else [size, about.get("patch_size"), about.get("patch_size")]
-    shown = [arguments["tubelet"], *arguments["patch_size"]]
-    if any(said not in (None, seen) for said, seen in zip(tubelet, shown)):
-        raise ValueError(f"config.json says tubelets of {tubelet}, and the weights have {shown}.")
+    sizes = [arguments["tubelet"], *arguments["patch_size"]]
+    if any(stated_size not in (None, seen) for stated_size, seen in zip(tubelet, sizes)):
+        raise ValueError(f"config.json says tubelets of {tubelet}, and the weights have {sizes}.")
     if kind == "vivit" and about.get("use_mean_pooling"):
         raise ValueError("ViViT takes its class token. Received: use_mean_pooling True")
 
@@ -138,16 +138,16 @@ def sampling(kind, classes):
 
 def _of_vivit(processor):
     """Reads ViViT's processor, which rescales to -1..1; normalization comes after that."""
-    given = {name: value for name, value in processor.items() if value is not None}
-    scale, offset = given.pop("rescale_factor", 1 / 127.5) * 255, float(given.pop("offset", True))
-    half = {"image_mean": 0.5, "image_std": 0.5} if processor and given.get("do_normalize", True) else {}
-    mean, std = ([*_three(given.get(f"image_{name}", half.get(f"image_{name}", plain)))]
+    entries = {name: value for name, value in processor.items() if value is not None}
+    scale, offset = entries.pop("rescale_factor", 1 / 127.5) * 255, float(entries.pop("offset", True))
+    half = {"image_mean": 0.5, "image_std": 0.5} if processor and entries.get("do_normalize", True) else {}
+    mean, std = ([*_three(entries.get(f"image_{name}", half.get(f"image_{name}", plain)))]
                  for name, plain in (("mean", 0.0), ("std", 1.0)))  # fmt: skip
-    if not given.get("do_normalize", bool(processor)):
+    if not entries.get("do_normalize", bool(processor)):
         mean, std = [0.0] * 3, [1.0] * 3
-    if not given.get("do_rescale", True) or not scale > 0:
-        raise ValueError(f"Pixels must be rescaled. Received: do_rescale={given.get('do_rescale')}, {scale / 255}")
-    named = {"image_processor_type": "VivitImageProcessor", **given} if processor else {}
+    if not entries.get("do_rescale", True) or not scale > 0:
+        raise ValueError(f"Pixels must be rescaled. Received: do_rescale={entries.get('do_rescale')}, {scale / 255}")
+    named = {"image_processor_type": "VivitImageProcessor", **entries} if processor else {}
     own = {"do_normalize": True, "image_mean": [(offset + m) / scale for m in mean],
            "image_std": [s / scale for s in std]}  # fmt: skip
     statistics, evaluation, origins = transformers_config.read_processor({**named, **own} if processor else {}, "ViViT")

@@ -82,7 +82,7 @@ def architecture(shapes, checkpoint):
     vocabulary, width = need(shapes, WORDS, 2)
     _, channels, *patch_size = need(shapes, PATCHES[of_authors], 4)
     config, defaults = checkpoint.config, AUTHORS if of_authors else DEFAULTS
-    stated, origins = transformers_config.read_model(config, width, defaults)
+    config_arguments, origins = transformers_config.read_model(config, width, defaults)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, "ViLT")
     pad = config.get("pad_token_id")
     block, fc1 = (timm.BLOCK, "mlp.fc1") if of_authors else (huggingface.BLOCK, "intermediate.dense")
@@ -95,7 +95,7 @@ def architecture(shapes, checkpoint):
         "width": width,
         "depth": blocks(shapes, re.compile(block.replace(".", r"\.").replace("{i}", r"(\d+)") + r"\.")),
         "mlp_dim": need(shapes, f"{block.format(i=0)}.{fc1}.weight", 2)[0],
-        "word_epsilon": BERT if of_authors else stated["norm"]["epsilon"],
+        "word_epsilon": BERT if of_authors else config_arguments["norm"]["epsilon"],
         "block": {"qkv_bias": any(name.endswith(("query.bias", "qkv.bias")) for name in shapes)},
         "tokens": {"class_token": True, "class_position": True},
         "pooling": "first",
@@ -103,7 +103,7 @@ def architecture(shapes, checkpoint):
         "num_classes": classes_of(shapes, "classifier.3" if HIDDEN in shapes else "rank_output"),
     }
     origins = {**origins, "pad": "BERT's" if pad is None else transformers_config.CONFIG, **prepared}
-    return merged(arguments, stated, statistics), evaluation, origins
+    return merged(arguments, config_arguments, statistics), evaluation, origins
 
 
 FORMAT = Format(

@@ -68,7 +68,7 @@ def test_labels_of_other_kinds_stay(kind):
 @pytest.mark.parametrize("settings", [{"mixup": 0.5}, {"cutmix": 1.0}, {"mixup": 0.5, "cutmix": 1.0}])
 @pytest.mark.parametrize("labels", ["indices", "column", "one-hot"])
 def test_labels_are_mixed_as_their_images(settings, labels):
-    """Of images that show their class as a gray, the mean gray is that of the labels."""
+    """The mean gray of images that show their class as a gray is that of the labels."""
     grays = np.repeat(LABELS[:, None, None, None] * 60, 8 * 8 * 3, -1).reshape(22, 8, 8, 3).astype("uint8")
     given = {"indices": LABELS, "column": LABELS[:, None], "one-hot": np.eye(4)[LABELS]}[labels]
     images, found = passed(keras_vit.augment(dataset(given, grays), Augment(**settings), num_classes=4))

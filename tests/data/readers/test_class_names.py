@@ -31,7 +31,7 @@ def test_whole_numbers_are_sorted_by_value():
 
 
 def test_an_answer_may_be_a_word_for_a_missing_value():
-    """Of a class of images it is refused, and of several labels unless it is among the names of all."""
+    """It is refused as a class of images, and as one of several labels unless it is among the names of all."""
     answers, labels = (Labels(("answer",), said) for said in ({"texts": ("question",)}, {}))
     for word in ("two", "None"):
         answers.add(answers.parse([word]))

@@ -42,7 +42,7 @@ def test_a_new_bottleneck_is_its_shortcut():
 
 
 def test_pads_as_tensorflow_does():
-    """Of five rows of padding two go above and three below, so that pixel 16 is seen by outputs 6 to 9, not 7 to 9."""
+    """Two of five rows of padding go above and three below, so that pixel 16 is seen by outputs 6 to 9, not 7 to 9."""
     stem = ResNetStem((), width=32)
     image = np.zeros((1, 32, 32, 3), "float32")
     image[0, 16, 16] = 1

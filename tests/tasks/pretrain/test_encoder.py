@@ -4,7 +4,7 @@ from keras_vit.tasks.pretrain.encoder import visible_patches
 
 
 def test_both_roundings_of_the_authors():
-    """Of 196: `int(196 * 0.1)` are visible in MAE's code, `int(196 * 0.9)` masked in VideoMAE's."""
+    """With 196 patches, `int(196 * 0.1)` are visible in MAE's code, `int(196 * 0.9)` masked in VideoMAE's."""
     assert visible_patches(196, 0.75) == visible_patches(196, 0.75, tubes=True) == 49
     assert visible_patches(196, 0.9) == 19 and visible_patches(196, 0.9, tubes=True) == 20
     assert visible_patches(6, 0.9, tubes=True) == 1  # one masked less than six
