@@ -7,8 +7,7 @@ import numpy as np
 
 from keras_vit.data import folds
 from keras_vit.data.memory import Source, lacks
-from keras_vit.data.readers import clips as of_clips
-from keras_vit.data.readers import datasets, examples, folder, tfds
+from keras_vit.data.readers import clip_folder, datasets, examples, folder, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
 from keras_vit.data.readers.arrays import names_in
 from keras_vit.models.outputs import ignored
@@ -54,7 +53,7 @@ def load(data, split, targets=("labels",), extras=(), columns=None, clips=None):
         return both(data, targets, extras, columns, clips)[split == data.validation]
     data = dataclasses.replace(data, columns={**(columns or {}), **(data.columns or {})})
     wanted = (rest, split, data, tuple(targets), tuple(extras))
-    source = READERS[kind](*wanted) if clips is None else of_clips.READERS[kind](*wanted, clips)
+    source = READERS[kind](*wanted) if clips is None else clip_folder.READERS[kind](*wanted, clips)
     if not len(source):
         raise ValueError(f"Split {split!r} of {data.source!r} is empty.")
     return source if data.limit is None else source.take(slice(data.limit))
@@ -106,7 +105,7 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=c
     if task.clips is not None:
         labeled = "labels" in task.targets
         names = names or names_in(value, task.targets) or otherwise()
-        found = of_clips.from_arrays(value, task.clips, shape, names, labeled)
+        found = clip_folder.from_arrays(value, task.clips, shape, names, labeled)
     elif examples.is_dataset(value):
         found = datasets.read(value, task, data, shape, names, otherwise)
     elif isinstance(value, dict) and any(map(examples.is_dataset, value.values())):

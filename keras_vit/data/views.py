@@ -18,7 +18,7 @@ def view_arrays(source, recipe, size):
     """Yields every video once, in order, as `pipeline.evaluation_arrays` does, with all its views.
 
     Args:
-        source: A `data.clips.Clips`.
+        source: A `data.clip_source.Clips`.
         recipe: A `Recipe`; its `task` and `data` are read.
         size: `(frames, height, width, channels)` of the clips that the model takes.
 

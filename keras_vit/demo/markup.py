@@ -60,7 +60,7 @@ def animation(clip, maps):
         clip: Array, `(frames, height, width, channels)`, 0..255.
         maps: Array, `(steps, rows, columns)`.
     """
-    from keras_vit.plots.clips import write_animation
+    from keras_vit.plots.clip_figures import write_animation
 
     written = io.BytesIO()
     write_animation(written, clip[None], maps[None])

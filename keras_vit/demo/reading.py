@@ -69,12 +69,12 @@ def read_clip(path, size, data, sampling):
         path: The file.
         size: `(frames, height, width, channels)`.
         data: A `keras_vit.config.Data`.
-        sampling: A `keras_vit.data.clips.Sampling`.
+        sampling: A `keras_vit.data.clip_source.Sampling`.
     """
-    from keras_vit.data.readers import clips as readers
+    from keras_vit.data.readers import clip_folder
 
     with _named(path):
-        return readers.reader(size, data, sampling, most_pixels=MOST_PIXELS, by_bytes=False)(path)
+        return clip_folder.reader(size, data, sampling, most_pixels=MOST_PIXELS, by_bytes=False)(path)
 
 
 def read_drawing(path):

@@ -11,8 +11,8 @@ from keras_vit.plots.attention import plot_patches as plot_patches
 from keras_vit.plots.attention import plot_words as plot_words
 from keras_vit.plots.attention import plot_worst as plot_worst
 from keras_vit.plots.boxes import plot_precision as plot_precision
-from keras_vit.plots.clips import plot_clips as plot_clips
-from keras_vit.plots.clips import write_animation as write_animation
+from keras_vit.plots.clip_figures import plot_clips as plot_clips
+from keras_vit.plots.clip_figures import write_animation as write_animation
 from keras_vit.plots.embedding import plot_embedding as plot_embedding
 from keras_vit.plots.embedding import plot_neighbors as plot_neighbors
 from keras_vit.plots.history import plot_history as plot_history

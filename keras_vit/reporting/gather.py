@@ -17,7 +17,7 @@ from keras_vit.plots import canvas, lettering
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.reporting import counts
 from keras_vit.runs import looking, results, trained
-from keras_vit.tasks.of_clips import averaged_views
+from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import checks

@@ -9,7 +9,7 @@ import numpy as np
 from keras_vit.inference.depth import own_aspect
 from keras_vit.models.inputs import fed
 from keras_vit.runs.trained import Trained, reader
-from keras_vit.tasks.of_clips import averaged_views
+from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.utils import reading
 from keras_vit.utils.images import encoded, read_pixels
 

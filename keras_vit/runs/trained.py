@@ -12,7 +12,7 @@ from keras_vit import config
 from keras_vit.config import cookbook
 from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
 from keras_vit.models.outputs import count_classes, labels_beside, logits_by, num_classes
-from keras_vit.tasks.of_clips import averaged_views
+from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.traits import Traits
@@ -259,9 +259,9 @@ def reader(trained, several=False):
 
         return views.reader(trained.size, trained.recipe.data, trained.task.clips)
     if trained.task.clips is not None:
-        from keras_vit.data.readers import clips
+        from keras_vit.data.readers import clip_folder
 
-        return clips.reader(trained.size, trained.recipe.data, trained.task.clips)
+        return clip_folder.reader(trained.size, trained.recipe.data, trained.task.clips)
     need_tensorflow("Reading image files")
     from keras_vit.data.readers import image_files
 

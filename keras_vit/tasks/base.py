@@ -41,7 +41,7 @@ class Task(Shown, Checked):
     gives: ClassVar[str] = "classes"  # what its model returns; a row of `models.kinds.KINDS`
     parts: ClassVar[tuple[str, ...]] = ()  # of its picture with an example, from left to right, in words
     arguments: ClassVar[tuple[str, ...]] = ()  # of its model, besides those of `vit`
-    clips: ClassVar[Any] = None  # how frames are sampled, a `data.clips.Sampling`, where inputs are clips
+    clips: ClassVar[Any] = None  # how frames are sampled, a `data.clip_source.Sampling`, where inputs are clips
     columns: ClassVar[dict[str, Any]] = {}  # of a table, for its targets, where `Data.columns` does not say them
     compares: ClassVar[bool] = False  # whether the loss of an image depends on the others of its batch
     refuses: ClassVar[dict[str, str]] = {}  # settings by dotted names that must be off, and why; see `tasks.refusals`

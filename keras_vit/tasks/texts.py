@@ -20,15 +20,15 @@ AT_ONCE = 10_000  # texts that are made ids of
 
 
 @dataclass(frozen=True, repr=False)
-class Texts(Task):
+class TextTask(Task):
     """A task whose model takes images and texts: `{"images": ..., "texts": ids}`.
 
     Args:
         words: Table of words, as `tokenizer` takes it; by default learned from the training texts, and kept in the
             model's file.
-        tokens: In its place, a published tokenizer: a source of `tokenizer`.
-        letters: Whether the table that is learned is one of letters, blanks and capitals included, as to read lines of
-            text; else words are in small letters.
+        tokens: Instead of `words`, a published tokenizer: a source of `tokenizer`.
+        letters: Whether the table that is learned is one of letters, with spaces and upper case, as to read lines of
+            text; else words are in lower case.
         vocabulary: Rows of a table that is learned, at most.
         length: Ids of a text. Longer texts are cut, and a warning says how many are.
         draw: Of several texts of an image, `"one"` is trained on each time, or `"some"`, joined in any order, as of
@@ -59,7 +59,7 @@ class Texts(Task):
         if self.letters and self.tokens:
             raise ValueError(f"A published tokenizer is not one of letters. Received: letters=True, {self.tokens!r}")
         if self.letters and self.words and " " not in self.words:
-            raise ValueError(f"A table of letters must have the blank. Received: letters=True, {self.words!r:.100}")
+            raise ValueError(f"A table of letters must have the space. Received: letters=True, {self.words!r:.100}")
 
     def on(self, source, arguments=None):
         texts = source.targets["texts"]

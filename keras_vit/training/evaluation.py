@@ -3,7 +3,7 @@
 from keras_vit.data import pipeline, views
 from keras_vit.data.readers.whole import whole_arrays
 from keras_vit.models.inputs import fed
-from keras_vit.tasks.of_clips import averaged_views
+from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.utils.progress import counted
 from keras_vit.utils.tiles import tiled
 

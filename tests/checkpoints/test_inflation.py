@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_vit import inflated, vit
-from keras_vit.tasks.of_clips import started
+from keras_vit.tasks.clip_task import started
 from tests.checkpoints.helpers import randomized, unexpected
 
 pytestmark = pytest.mark.backend

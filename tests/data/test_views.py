@@ -10,7 +10,7 @@ import keras_vit
 from keras_vit import config
 from keras_vit.config import ClassifyClips, Data, Recipe
 from keras_vit.data import pipeline, sources, views
-from keras_vit.data.clips import Clips
+from keras_vit.data.clip_source import Clips
 from keras_vit.reporting.gather import gather
 from keras_vit.runs import predictions, results, trained
 from keras_vit.training import evaluation

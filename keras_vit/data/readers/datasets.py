@@ -53,7 +53,7 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
     columns = _columns(dataset, task, given)
     several = "multilabels" in task.targets
     several = dataset_labels.reader(columns and columns["multilabels"], given.get("multilabels")) if several else None
-    written = texts.Texts(columns["texts"] if columns else ("texts",), given) if "texts" in task.targets else None
+    written = texts.TextColumns(columns["texts"] if columns else ("texts",), given) if "texts" in task.targets else None
     held, digests = _held(dataset, columns, task.targets, shape[2], {"multilabels": several, "texts": written})
     if written and "groups" not in held:
         held["groups"] = list(map(_bytes, held["images"]))  # texts of one image belong together

@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.data import frames, inspection
+from keras_vit.data import inspection, mask_frames
 from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import (
     box_folder,
@@ -161,7 +161,7 @@ def _with_masks(folder, data):
     pairs = mask_folder.pairs(images, folder)
     checked = mask_folder.inspect([mask for _, mask in pairs])
     seen = zip(checked, pairs, inspection.inspect_all(images))
-    return _masked(pairs, [frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen], data)
+    return _masked(pairs, [mask_frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen], data)
 
 
 def _masked(pairs, checked, data, class_names=()):
@@ -194,7 +194,7 @@ def _with_boxes(folder, root, data):
     class_names, paths, objects = box_folder.read(folder, root)
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
-    objects = [frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
+    objects = [mask_frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
     digests, readable = _readable(paths, data.bad_images, objects)
     paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
     sizes = [image.size for image in inspection.inspect_all(paths)]

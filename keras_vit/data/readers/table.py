@@ -20,7 +20,7 @@ import numpy as np
 from keras_vit.data.readers import table_file
 from keras_vit.data.readers.class_names import NOTHING, in_order, name_of, tell_nothing
 from keras_vit.data.readers.table_labels import SEPARATOR, composite, recurring, several_labels
-from keras_vit.data.readers.texts import Texts
+from keras_vit.data.readers.texts import TextColumns
 from keras_vit.utils import checks
 from keras_vit.utils.folders import files_in, is_image
 from keras_vit.utils.names import Written, composed
@@ -70,8 +70,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         file: Path of the table.
         base: Folder of the images that are wanted: that of the table, or one below it.
         columns: Dictionary from `"images"` and the names of `KINDS` to the name of a column, or to several; see `USUAL`
-            for what it does not say, `several_labels` for `"multilabels"` and `Texts` for `"texts"`. `"classes"` may
-            have the names of all classes of several labels.
+            for what it does not say, `several_labels` for `"multilabels"` and `TextColumns` for `"texts"`. `"classes"`
+            may have the names of all classes of several labels.
         targets: Names of the targets to read.
         split: What the column of `"splits"` says of the images that are wanted; `None` for all.
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
@@ -268,7 +268,7 @@ KINDS = {
     "labels": Labels,
     "multilabels": several_labels,
     "numbers": Numbers,
-    "texts": Texts,
+    "texts": TextColumns,
     "groups": Groups,
     "splits": Groups,
 }

@@ -15,8 +15,8 @@ from keras_vit.utils.warned import warn
 EMPTY = "[]"  # a list without a text, as programs print it
 
 
-class Texts:
-    """Of a table or a dataset: one or more texts for each row, of several columns or of a cell that is a list.
+class TextColumns:
+    """One or more texts for each row of a table or a dataset, of several columns or of a cell that is a list.
 
     With `{"names": ["name", "tags"], "separator": ";"}` as the columns of `"texts"`, cells are lists of texts.
     """
@@ -48,7 +48,7 @@ class Texts:
 
 
 def flat(values):
-    """Returns the texts of one image as a tuple, without blanks around them and without empty ones.
+    """Returns the texts of one image as a tuple, without spaces around them and without empty ones.
 
     Raises:
         ValueError: For what is no text.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.data.clips import Clips
+from keras_vit.data.clip_source import Clips
 from keras_vit.data.memory import fits, lacks
 from keras_vit.data.readers.decoding import error_reason
 from keras_vit.data.readers.tfds import one_of, opened
@@ -76,7 +76,7 @@ class RecordedClips(Clips):
 
 
 def read(name, split, data, targets, extras, sampling):
-    """Reads a split of a data set of videos; arguments as in `tfds.read`, and a `clips.Sampling`."""
+    """Reads a split of a data set of videos; arguments as in `tfds.read`, and a `clip_source.Sampling`."""
     builder, pieces = opened(name, split)
     features = builder.info.features
     keys = feature_keys(features, name, targets, extras)

@@ -29,7 +29,7 @@ class Dataset(NamedTuple):
     splits: dict[str, list[str]]  # folders, or text files of paths, by name
 
 
-class Texts(yaml.BaseLoader):
+class TextLoader(yaml.BaseLoader):
     """Reads every value as a text, so that a class may be called `no` or `1`; refuses a key that occurs twice."""
 
     def construct_mapping(self, node, deep=False):
@@ -163,7 +163,7 @@ def _label_files(image):
 
 def _parsed(file):
     try:
-        found = yaml.load(files.read(file).decode("utf-8-sig"), Texts)
+        found = yaml.load(files.read(file).decode("utf-8-sig"), TextLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{str(file)!r} must be a YAML file. Received: {' '.join(str(error).split())}") from None
     if not isinstance(found, dict):

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from keras_vit.models import vilt as models
 from keras_vit.tasks import refusals
 from keras_vit.tasks.classify.classify import Classify
-from keras_vit.tasks.texts import Texts
+from keras_vit.tasks.texts import TextTask
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.warned import warn
 
 
 @dataclass(frozen=True, repr=False)
-class Answer(Texts, Classify):
+class Answer(TextTask, Classify):
     """An answer for each image and question, one of those in the data: ViLT, one encoder over words and patches.
 
     Kim et al. 2021 (arXiv:2102.03334). `model` is arguments of `keras_vit.vilt`, or `weights` of a published one. It is
@@ -44,7 +44,7 @@ class Answer(Texts, Classify):
 
     def on(self, source, arguments=None):
         found, weights = Classify.on(self, source, arguments), (arguments or {}).get("weights")
-        found = found.as_trained(source, weights) if weights else Texts.on(found, source)
+        found = found.as_trained(source, weights) if weights else TextTask.on(found, source)
         known = {name.casefold(): name for name in found.classes}
         alike = next((name for name in found.classes if known[name.casefold()] != name), None)
         if alike:
@@ -53,7 +53,7 @@ class Answer(Texts, Classify):
         return found
 
     def of_model(self, model):
-        return Texts.of_model(Classify.of_model(self, model), model)
+        return TextTask.of_model(Classify.of_model(self, model), model)
 
     def model(self, *, weights=None, **arguments):
         given = {"metadata": {"words": list(self.words)} if self.words else {"tokens": self.tokens}}

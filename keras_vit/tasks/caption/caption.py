@@ -8,11 +8,11 @@ import numpy as np
 from keras_vit.models.captioner import captioner, is_captioner
 from keras_vit.models.text_decoder import text_decoder
 from keras_vit.tasks import refusals
+from keras_vit.tasks.caption.caption_writer import caption_writer
 from keras_vit.tasks.caption.word_loss import WordLoss
 from keras_vit.tasks.caption.word_tally import WordTally
-from keras_vit.tasks.caption.written import written
 from keras_vit.tasks.measured import Measured
-from keras_vit.tasks.texts import Texts
+from keras_vit.tasks.texts import TextTask
 from keras_vit.utils.checked import number
 
 TEXT = {"width": 192, "depth": 3, "num_heads": 4}  # of a decoder that is trained from the beginning
@@ -22,7 +22,7 @@ MEASURED = 1000  # validation images of which texts are written after an epoch, 
 
 
 @dataclass(frozen=True, repr=False)
-class Caption(Texts):
+class Caption(TextTask):
     """Texts about images, or the words in them: an image encoder, and a decoder that writes word by word.
 
     The model is that of `captioner`, trained by teacher forcing: each next word is learned from the words before it
@@ -97,7 +97,7 @@ class Caption(Texts):
         return {"images": examples["images"], "texts": before}, words
 
     def answering(self, model):
-        return written(model, self.length, self.beams)
+        return caption_writer(model, self.length, self.beams)
 
     def callbacks(self, run):
         return [Measured(run, self.tally, self.tally().scores, self.every, MEASURED)]

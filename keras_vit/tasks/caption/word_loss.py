@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_vit.utils.configured import Loss
 
-NONE = -1  # in the place of a word that is not to be written
+NONE = -1  # instead of a word that is not to be written
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")

@@ -13,7 +13,7 @@ from keras_vit.tasks import refusals
 from keras_vit.tasks.contrast.pair_loss import PairLoss
 from keras_vit.tasks.contrast.recall_tally import RecallTally
 from keras_vit.tasks.measured import Measured
-from keras_vit.tasks.texts import Texts
+from keras_vit.tasks.texts import TextTask
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
@@ -24,7 +24,7 @@ UNFIT = ("optim.accumulate", "optim.lora", "optim.layer_decay")
 
 
 @dataclass(frozen=True, repr=False)
-class Contrast(Texts):
+class Contrast(TextTask):
     """Images and texts in one space: an image tower and a text tower, trained on images with their texts.
 
     Radford et al. 2021 (arXiv:2103.00020), CLIP, with the softmax loss; Zhai et al. 2023 (arXiv:2303.15343), SigLIP,

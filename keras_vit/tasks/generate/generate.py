@@ -116,7 +116,7 @@ class Generate(Task):
         return {"loss": VelocityLoss(), "weighted_metrics": []}
 
     def prepare(self, examples, seed):
-        """Puts noise in the place of the images, which become `"originals"`, and the time 0 of it."""
+        """Replaces the images by noise; they become `"originals"`, and the time 0 of it."""
         from keras_vit.data.augment.flow import from_noise
 
         return from_noise(examples, seed)

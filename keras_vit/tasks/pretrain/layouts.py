@@ -12,7 +12,7 @@ from keras_vit.tasks.pretrain.encoder import SHARE, SHARE_OF_TUBES, visible_patc
 from keras_vit.utils import checks, clip_files
 
 
-class OfImages:
+class ImageLayout:
     """Images: each patch is masked by itself, and normalized over all its channels together.
 
     He et al. 2021 (arXiv:2111.06377). Another layout has the same attributes and methods.
@@ -69,7 +69,7 @@ class OfImages:
         return images * std + mean
 
 
-class OfClips(OfImages):
+class ClipLayout(ImageLayout):
     """Clips: a place is masked at every time or never, and each channel of a tubelet is normalized by itself.
 
     Tong et al. 2022 (arXiv:2203.12602), section 3.3, "Tube masking", with the target of its authors' code.
@@ -122,4 +122,4 @@ class OfClips(OfImages):
 
 def layout_of(arguments, ratio=None):
     """Returns the layout of a model with these arguments."""
-    return (OfClips if "tubelet" in arguments else OfImages)(arguments, ratio)
+    return (ClipLayout if "tubelet" in arguments else ImageLayout)(arguments, ratio)

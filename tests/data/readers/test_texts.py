@@ -44,7 +44,7 @@ def test_what_is_no_text_for_each_image(values, message):
 
 
 def test_cells_of_a_table():
-    rows = texts.Texts(("name", "tags"))
+    rows = texts.TextColumns(("name", "tags"))
     rows.add(rows.parse(["a cat", None]))
     rows.add(rows.parse([["one", "two"], "three"]))
     rows.add(rows.parse(["elsewhere", None]), inside=False)
@@ -54,13 +54,13 @@ def test_cells_of_a_table():
 
 
 def test_cells_that_are_lists_in_a_text():
-    rows = texts.Texts(("name", "tags"), {"texts": {"names": ["name", "tags"], "separator": ";"}})
+    rows = texts.TextColumns(("name", "tags"), {"texts": {"names": ["name", "tags"], "separator": ";"}})
     assert rows.parse(["a cat", "pet; animal ;"]) == ("a cat", "pet", "animal")
 
 
 @pytest.mark.parametrize("cell", ['["a \\ud83d\\ude97", "b, c"]', "['a 🚗', 'b, c']", ["['a 🚗']", None, "b, c"]])
 def test_lists_that_were_printed_are_lists_where_every_row_has_one(cell):
-    rows = texts.Texts(("caption",))
+    rows = texts.TextColumns(("caption",))
     for each in (cell, "['one']"):
         rows.add(rows.parse([each]))
     assert [*rows.made()] == [("a 🚗", "b, c"), ("one",)]
@@ -71,7 +71,7 @@ def test_lists_that_were_printed_are_lists_where_every_row_has_one(cell):
 
 
 def test_a_line_may_look_like_a_list():
-    rows = texts.Texts(("line",))
+    rows = texts.TextColumns(("line",))
     for cell in ("['a']", "total[0]", "[3]"):
         rows.add(rows.parse([cell]))
     with pytest.warns(UserWarning, match="1 of 3 texts of 'line' look like lists, and are read as they are"):
@@ -80,7 +80,7 @@ def test_a_line_may_look_like_a_list():
 
 @pytest.mark.parametrize("word", ["None", "null", "NaN", "nan"])
 def test_words_for_a_missing_value_are_words(word):
-    rows = texts.Texts(("text",))
+    rows = texts.TextColumns(("text",))
     rows.add(rows.parse([word]))
     with pytest.warns(UserWarning, match=f"'text' has '{word}', which programs also write for a missing value"):
         assert [*rows.made()] == [(word,)]

@@ -8,7 +8,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, Classify, ClassifyClips, Data, Optim, Recipe
 from keras_vit.data import memory, pipeline, sources, views
-from keras_vit.data.clips import Sampling
+from keras_vit.data.clip_source import Sampling
 from keras_vit.data.readers import tfds_clips
 
 NAMES = ("jump", "run", "walk")

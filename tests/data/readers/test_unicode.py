@@ -112,7 +112,7 @@ def test_one_file_that_coco_names_twice(tmp_path):
 
 @pytest.mark.parametrize(("one", "other"), FORMS)
 def test_clips(tmp_path, one, other):
-    from keras_vit.data.clips import Sampling
+    from keras_vit.data.clip_source import Sampling
 
     for folder in (one, other, "x"):
         (tmp_path / folder).mkdir()

@@ -10,7 +10,7 @@ from keras_vit.data import inspection, sources
 from keras_vit.data.readers import polygons, yolo_labels
 from keras_vit.utils.images import mask_pixels
 from keras_vit.utils.warned import LeftOut
-from tests.data.test_frames import write_image
+from tests.data.test_mask_frames import write_image
 
 SQUARE = "0.1 0.1 0.5 0.1 0.5 0.5 0.1 0.5"
 

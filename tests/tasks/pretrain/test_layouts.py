@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_vit import video_vit
-from keras_vit.tasks.pretrain.layouts import OfClips, OfImages, layout_of
+from keras_vit.tasks.pretrain.layouts import ClipLayout, ImageLayout, layout_of
 from keras_vit.tasks.pretrain.masked import MaskedAutoencoder, MaskedLoss
 from tests.checkpoints.helpers import unexpected
 from tests.marks import slow_on_jax
@@ -110,9 +110,9 @@ def test_reconstruct_undoes_the_targets(normalize, monkeypatch):
 def test_the_papers_shares():
     assert learner(mask_ratio=None).mask_ratio == 0.9 and learner(mask_ratio=None).visible == 2 * (6 - 5)
     sizes = {"image_size": (224, 224), "patch_size": (16, 16), "channels": 3}
-    assert layout_of(sizes).visible == 49 and type(layout_of(sizes)) is OfImages
+    assert layout_of(sizes).visible == 49 and type(layout_of(sizes)) is ImageLayout
     clips = layout_of({**sizes, "frames": 16, "tubelet": 2})
-    assert type(clips) is OfClips and clips.patches == 1568 and clips.visible == 8 * (196 - 176)
+    assert type(clips) is ClipLayout and clips.patches == 1568 and clips.visible == 8 * (196 - 176)
     assert clips.values == 1536 and clips.alike == 512
 
 

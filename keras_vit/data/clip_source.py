@@ -49,7 +49,7 @@ class Clips(Source):
     """Clips and targets: a `Source` whose examples are images of `frames * channels` channels.
 
     `images` is an array `(n, frames, height, width, channels)`, or a vector of paths. Of each clip `sampling.frames`
-    are read; in training from a start that is drawn anew in each epoch.
+    are read; in training from a start that is drawn again in each epoch.
     """
 
     sampling: Sampling | None = None

@@ -8,14 +8,14 @@ from keras_vit.models.outputs import unbounded
 from keras_vit.preparing.clip_preparation import frames_rule
 from keras_vit.tasks import refusals
 from keras_vit.tasks.classify.classify import Classify
-from keras_vit.tasks.of_clips import OfClips
+from keras_vit.tasks.clip_task import ClipTask
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.sampling import check_crops
 
 
 @dataclass(frozen=True, repr=False)
-class ClassifyClips(OfClips, Classify):
+class ClassifyClips(ClipTask, Classify):
     """One label for each clip. `model` is arguments of `keras_vit.video_vit`; options and scores are `Classify`'s.
 
     All frames of a clip get one crop, one flip and one change of colors. Leave `augment.flip` off where labels have a

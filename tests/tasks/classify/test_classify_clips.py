@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import keras_vit
 from keras_vit.config import Augment, Classify, ClassifyClips, Data, Optim, Recipe, check_recipe
-from keras_vit.data.clips import Sampling
+from keras_vit.data.clip_source import Sampling
 from tests.checkpoints.helpers import unexpected
 
 MODEL = dict(variant=None, image_size=8, patch_size=4, width=8, depth=1, num_heads=2, num_classes=3)

@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from keras_vit.data.clips import Clips, inspect_all
+from keras_vit.data.clip_source import Clips, inspect_all
 from keras_vit.data.packing import packed, unfolded, unpacked
 from keras_vit.data.readers import groups, split_folders, tfds_clips
 from keras_vit.data.readers.arrays import OF_ARRAY
@@ -22,7 +22,7 @@ def from_arrays(arrays, sampling, shape, class_names=(), labeled=True):
     Args:
         arrays: `(clips, labels)`; or `clips` alone unless they are `labeled`. Clips are `(clips, frames, height, width,
             channels)`, 0..255, of as many frames as they may have; labels as in `arrays.from_arrays`.
-        sampling: A `clips.Sampling`.
+        sampling: A `clip_source.Sampling`.
         shape: `(height, width, channels)` of examples, in which the frames that the model takes are folded.
         class_names: Names of the classes.
         labeled: Whether there are labels.
@@ -43,7 +43,7 @@ def from_arrays(arrays, sampling, shape, class_names=(), labeled=True):
 
 
 def read_folder(path, split, data, targets, extras, sampling):
-    """Reads a split of a folder of class folders of clips; arguments as in `folder.read`, and a `clips.Sampling`.
+    """Reads a split of a folder of class folders of clips; arguments as in `folder.read`, and a `clip_source.Sampling`.
 
     Without labels among the targets, clips may lie anywhere in the folder.
     """
@@ -110,7 +110,7 @@ def reader(shape, data, sampling, **limits):
     Args:
         shape: `(frames, height, width, channels)`.
         data: A `keras_vit.config.Data`, which determines how frames are resized.
-        sampling: A `clips.Sampling`.
+        sampling: A `clip_source.Sampling`.
         **limits: `most_pixels` and `by_bytes` of `read_clip`.
     """
     frames, height, width, channels = shape

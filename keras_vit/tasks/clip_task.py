@@ -20,7 +20,7 @@ def averaged_views(task):
 
 
 @dataclass(frozen=True, repr=False)
-class OfClips:
+class ClipTask:
     """A part of a task, before its class of images. `model` is arguments of `keras_vit.video_vit`.
 
     Args:
@@ -43,7 +43,7 @@ class OfClips:
 
     @property
     def clips(self):
-        from keras_vit.data.clips import Sampling
+        from keras_vit.data.clip_source import Sampling
 
         return Sampling(self.frames, self.stride, self.sampling == "segments")
 

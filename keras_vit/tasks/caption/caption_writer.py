@@ -10,7 +10,7 @@ from keras_vit.generation.writer import Writer, parts_of
 from keras_vit.models.captioner import MARKS, words_of
 
 
-class Written:
+class CaptionWriter:
     """A function from images to the ids of the texts that a captioner writes, and a score for each.
 
     Args:
@@ -44,6 +44,6 @@ class Written:
 
 
 @functools.lru_cache(maxsize=4)
-def written(model, length, beams=1):
-    """Returns the same `Written` for the same model: it is compiled once."""
-    return Written(model, length, beams)
+def caption_writer(model, length, beams=1):
+    """Returns the same `CaptionWriter` for the same model: it is compiled once."""
+    return CaptionWriter(model, length, beams)

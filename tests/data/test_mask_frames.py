@@ -9,8 +9,8 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data
 from keras_vit.data import sources
-from keras_vit.data.frames import is_stored
 from keras_vit.data.inspection import Inspected
+from keras_vit.data.mask_frames import is_stored
 from keras_vit.utils.images import mask_pixels
 from tests import exiffiles
 

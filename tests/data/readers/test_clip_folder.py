@@ -6,8 +6,8 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data
 from keras_vit.data import sources
-from keras_vit.data.clips import Sampling
-from keras_vit.data.readers import clips
+from keras_vit.data.clip_source import Sampling
+from keras_vit.data.readers import clip_folder
 from keras_vit.utils.warned import LeftOut
 from tests.clipfiles import animated, moving
 
@@ -60,7 +60,7 @@ def test_bad_folders(folder, tmp_path):
 
 
 def test_arrays():
-    found = clips.from_arrays((CLIPS, [0, 1, 2] * 2), SAMPLING, (8, 8, 12), ("a", "b", "c"))
+    found = clip_folder.from_arrays((CLIPS, [0, 1, 2] * 2), SAMPLING, (8, 8, 12), ("a", "b", "c"))
     assert found.images.dtype == "uint8" and found.labels.tolist() == [0, 1, 2] * 2 and found.channels == (12,)
     for arrays, message in (
         (CLIPS, r"must be a pair \(clips, labels\). Received: ndarray"),
@@ -71,13 +71,13 @@ def test_arrays():
         ((CLIPS, [0] * 5), "labels"),
     ):
         with pytest.raises(ValueError, match=message):
-            clips.from_arrays(arrays, SAMPLING, (8, 8, 12), ("a", "b", "c"))
+            clip_folder.from_arrays(arrays, SAMPLING, (8, 8, 12), ("a", "b", "c"))
 
 
 def test_files_to_predict_are_seen_as_in_evaluation(tmp_path):
     path = animated(tmp_path / "a.apng", moving(9, 8, 8))
-    found = clips.reader((4, 8, 8, 3), Data(), SAMPLING)(path)
+    found = clip_folder.reader((4, 8, 8, 3), Data(), SAMPLING)(path)
     np.testing.assert_array_equal(found, moving(9, 8, 8)[2:6])
-    assert clips.reader((4, 4, 4, 1), Data(), SAMPLING)(path).shape == (4, 4, 4, 1)
+    assert clip_folder.reader((4, 4, 4, 1), Data(), SAMPLING)(path).shape == (4, 4, 4, 1)
     Image.fromarray(moving(1)[0]).save(tmp_path / "still.png")
-    assert clips.reader((4, 8, 8, 3), Data(), SAMPLING)(tmp_path / "still.png").shape == (4, 8, 8, 3)
+    assert clip_folder.reader((4, 8, 8, 3), Data(), SAMPLING)(tmp_path / "still.png").shape == (4, 8, 8, 3)

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_vit.tasks.of_clips import OfClips
+from keras_vit.tasks.clip_task import ClipTask
 from keras_vit.tasks.pretrain.encoder import SHARE_OF_TUBES
 from keras_vit.tasks.pretrain.pretrain import Pretrain
 from keras_vit.utils.checked import number
 
 
 @dataclass(frozen=True, repr=False)
-class PretrainClips(OfClips, Pretrain):
+class PretrainClips(ClipTask, Pretrain):
     """Pre-training on clips without labels: places are masked at every time or never; see `MaskedAutoencoder`.
 
     Tong et al. 2022 (arXiv:2203.12602). `model` is arguments of `keras_vit.video_vit`, of one encoder of space and
@@ -33,7 +33,7 @@ class PretrainClips(OfClips, Pretrain):
 
     def shows(self, output):
         said = self.caption(output, {})
-        return f"{OfClips.shows(self, output)}{f', from top to bottom: {said}' if said else ''}"
+        return f"{ClipTask.shows(self, output)}{f', from top to bottom: {said}' if said else ''}"
 
     def caption(self, output, example):
         return "clip, masked, reconstruction" if np.ndim(output) == 5 else ""

@@ -6,9 +6,8 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_vit.config import Augment, ClassifyClips, Data, Optim, Recipe
-from keras_vit.data import clips as of_clips
-from keras_vit.data import inspection, pipeline
-from keras_vit.data.clips import Clips, Sampling
+from keras_vit.data import clip_source, inspection, pipeline
+from keras_vit.data.clip_source import Clips, Sampling
 from keras_vit.utils.sampling import frame_indices
 from tests.clipfiles import animated, moving
 
@@ -98,7 +97,9 @@ def files_of(folder, lengths=(8, 3, 8, 5, 1, 9)):
 
 @pytest.mark.parametrize("held", [True, False])
 def test_files_of_several_sizes_and_lengths(tmp_path, monkeypatch, held):
-    monkeypatch.setattr(of_clips, "fits", lambda size: held and size == 3 * (16 * 24 * 13 + 12 * 12 * 4 + 20 * 16 * 17))
+    monkeypatch.setattr(
+        clip_source, "fits", lambda size: held and size == 3 * (16 * 24 * 13 + 12 * 12 * 4 + 20 * 16 * 17)
+    )
     paths = files_of(tmp_path)
     own = source(images=paths, files=True)
     found = seen(pipeline.evaluation_batches(own, recipe(), (4, 8, 8, 1)))
@@ -115,7 +116,7 @@ def test_files_of_several_sizes_and_lengths(tmp_path, monkeypatch, held):
 def test_a_file_that_breaks_while_it_is_read_is_named(tmp_path):
     paths = files_of(tmp_path)
     own = source(images=paths, files=True)
-    of_clips.inspect_all(paths)
+    clip_source.inspect_all(paths)
     (tmp_path / "2.apng").write_bytes(b"nonsense")
     said = "2.apng' was readable when it was checked, and now is not: cannot be read"
     with pytest.raises(ValueError, match=said), inspection.named(own):
@@ -124,12 +125,12 @@ def test_a_file_that_breaks_while_it_is_read_is_named(tmp_path):
 
 def test_what_identifies_the_clips(tmp_path):
     paths = files_of(tmp_path)
-    checked = of_clips.inspect_all(paths)
+    checked = clip_source.inspect_all(paths)
     assert not checked.faults and checked[0].size == (24, 16) and len({one.digest for one in checked}) == 6
     assert checked.records["frames"].tolist() == [8, 3, 8, 5, 1, 9]
     own = source(images=paths, files=True)
     assert own.fingerprint() != dataclasses.replace(own, images=paths[::-1]).fingerprint()
     assert source().fingerprint() != source(images=ARRAYS + 1).fingerprint()
     (tmp_path / "bad.gif").write_bytes(b"x")
-    assert "cannot be read as a clip" in of_clips.inspect_all([str(tmp_path / "bad.gif")])[0].fault
+    assert "cannot be read as a clip" in clip_source.inspect_all([str(tmp_path / "bad.gif")])[0].fault
     assert moving(2).shape == (2, 16, 24, 3)
