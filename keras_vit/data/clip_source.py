@@ -64,7 +64,7 @@ class Clips(Source):
         """Returns the name and the `(height, width)` of each clip, of files those of the first frame."""
         if self.images.ndim == 5:
             return [("clips", self.images.shape[2:4])]
-        return [(str(path), found.size[::-1]) for path, found in zip(self.images, inspect_all(self.images))]
+        return [(str(path), clip.size[::-1]) for path, clip in zip(self.images, inspect_all(self.images))]
 
     def inspect(self, paths):
         """Returns the `Checked` of the source's files."""
@@ -88,12 +88,12 @@ class Clips(Source):
         def look_up(keys):
             places = keys if keys.shape.rank == 1 else keys[:, 0]
             if self.images.ndim == 1:
-                found = tf.ensure_shape(tf.numpy_function(self._of_files, [keys], "string", stateful=False), (None,))
+                clips = tf.ensure_shape(tf.numpy_function(self._of_files, [keys], "string", stateful=False), (None,))
             else:
                 height, width, channels = self.images.shape[2:]
-                found = tf.numpy_function(self._of_arrays, [keys], self.images.dtype.name, stateful=False)
-                found = tf.ensure_shape(found, (None, height, width, self.sampling.frames * channels))
-            return {"images": found, **{name: tf.gather(column, places) for name, column in columns.items()}}
+                clips = tf.numpy_function(self._of_arrays, [keys], self.images.dtype.name, stateful=False)
+                clips = tf.ensure_shape(clips, (None, height, width, self.sampling.frames * channels))
+            return {"images": clips, **{name: tf.gather(column, places) for name, column in columns.items()}}
 
         return look_up
 
@@ -133,8 +133,8 @@ class Clips(Source):
     @functools.cached_property
     def _fits(self):
         """Whether all frames of all files fit into memory: each file is then decoded once."""
-        found = inspect_all(self.images).records
-        return fits(3 * int((found["size"].prod(axis=1, dtype="int64") * found["frames"]).sum()))
+        records = inspect_all(self.images).records
+        return fits(3 * int((records["size"].prod(axis=1, dtype="int64") * records["frames"]).sum()))
 
     @functools.cached_property
     def _decoded(self):

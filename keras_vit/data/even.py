@@ -26,7 +26,7 @@ def even_batches(make, source, batch, share):
     if images < count:
         raise ValueError(f"Every process must have one image or more. Received: {images} images, {count} processes")
     part = batch // count
-    ours = source.take(slice(index * images // count, (index + 1) * images // count))
+    own = source.take(slice(index * images // count, (index + 1) * images // count))
     steps = math.ceil(math.ceil(images / count) / part)  # of the process that has the most
     weight = steps * batch / images
 
@@ -39,7 +39,7 @@ def even_batches(make, source, batch, share):
         everything = (*pair, tf.fill((present,), weight))
         return tf.nest.map_structure(lambda array: pad_one(array, present), everything)
 
-    batches = make(ours, part)
+    batches = make(own, part)
     none = tf.nest.map_structure(lambda spec: tf.zeros((0, *spec.shape[1:]), spec.dtype), batches.element_spec)
     empty = tf.data.Dataset.from_tensors(none)
     batches = batches.concatenate(empty).take(steps).map(pad)

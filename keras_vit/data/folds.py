@@ -115,11 +115,11 @@ def joined(first, second):
             "For folds, training and validation data must have the same classes, targets and groups. Received: "
             f"{facts[0]!s:.200} and {facts[1]!s:.200}"
         )
-    made = {name: _rows(name, values, second.targets[name]) for name, values in first.targets.items()}
+    targets = {name: _rows(name, values, second.targets[name]) for name, values in first.targets.items()}
     both = {name: [getattr(first, name), getattr(second, name)] for name in ("groups", "digests")}
     more = {name: None if pair[0] is None or pair[1] is None else np.concatenate(pair) for name, pair in both.items()}
     images = _rows("images", first.images, second.images)
-    return dataclasses.replace(first, images=images, targets=made, **more)
+    return dataclasses.replace(first, images=images, targets=targets, **more)
 
 
 def _rows(name, first, second):
@@ -138,9 +138,9 @@ def _check_apart(first, second):
     A few equal pictures are no overlap: data sets have them, but less than one in a hundred. Overlapping parts such as
     `"all[:80%]"` and `"all[79%:]"` have more in common.
     """
-    known, others = ({hash(_bytes(item)) for item in source.images} for source in (first, second))
-    common = len(known & others)
-    if common > (0 if first.files else min(len(known), len(others)) / 100):
+    hashes, others = ({hash(_bytes(item)) for item in source.images} for source in (first, second))
+    common = len(hashes & others)
+    if common > (0 if first.files else min(len(hashes), len(others)) / 100):
         raise ValueError(
             "For folds, data.train and data.validation must have no image in common: they are divided together. "
             f"Received: {common} of {len(others)} validation images are training images too"

@@ -191,8 +191,8 @@ def named(*sources):
         faults = [*map(depth_maps.fault, numbers), *(found.fault for found in inspect(paths))]
         for path, fault in zip([*numbers, *paths], faults):
             if fault:
-                said = f"{str(path)!r} was readable when it was checked, and now is not: {fault}."
-                raise ValueError(said) from None
+                message = f"{str(path)!r} was readable when it was checked, and now is not: {fault}."
+                raise ValueError(message) from None
         for source in sources:
             getattr(source, "check", lambda: None)()  # of records
         raise

@@ -69,23 +69,23 @@ class KnownFiles:
         """
         if not paths:
             return np.zeros(0, self.dtype), {}
-        folder, today, done, saved = _common(paths), _today(), 0, time.monotonic()
+        folder, today, count, saved = _common(paths), _today(), 0, time.monotonic()
         records, others = self._known(paths, folder)
         new = [row for row in np.flatnonzero(records["asked"] == 0).tolist() if row not in others]
         try:
             for results in in_parts(lambda rows: self.inspect([paths[row] for row in rows]), new, AT_ONCE, what):
-                for row, result in zip(new[done : done + len(results)], results):
+                for row, result in zip(new[count : count + len(results)], results):
                     key = [records[name][row].item() for name, _ in KEY]
                     if type(result) is tuple:
                         records[row] = (*key, today, *result)
                     else:
                         others[row] = self.others[paths[row], key[1]] = result
-                done += len(results)
+                count += len(results)
                 if time.monotonic() - saved > SAVED:
-                    self._keep(folder, records, new[:done])
+                    self._keep(folder, records, new[:count])
                     saved = time.monotonic()
         finally:
-            self._keep(folder, records, new[:done])
+            self._keep(folder, records, new[:count])
         return records, others
 
     def _known(self, paths, folder):
@@ -116,14 +116,14 @@ class KnownFiles:
 
     def _keep(self, folder, records, new):
         """Keeps records in memory and in the cache, if some are new or it was not noted for long that they are used."""
-        kept = records["asked"] > 0
+        asked = records["asked"] > 0
         due = records["asked"] < _today() - NOTED
         due[new] = True
-        if not (kept & due).any():
+        if not (asked & due).any():
             return
-        records["asked"][kept] = _today()
-        self.held = _merged(self.held, records[kept])
-        file, settled = self._file(folder), kept & records["settled"]
+        records["asked"][asked] = _today()
+        self.held = _merged(self.held, records[asked])
+        file, settled = self._file(folder), asked & records["settled"]
         if file is None or not (settled & due).any():
             return
         with contextlib.suppress(OSError):  # a full disk, or one that is read only: there is no cache
@@ -141,8 +141,8 @@ class KnownFiles:
     def _read(self, file):
         """Returns the records in a cache; none if there is no such file, or it is damaged."""
         try:
-            with open(files.regular(file), "rb") as stream, np.load(stream) as found:
-                records = found["records"]  # its sum is checked, and nothing unpickled
+            with open(files.regular(file), "rb") as stream, np.load(stream) as file_content:
+                records = file_content["records"]  # its sum is checked, and nothing unpickled
             if (
                 records.dtype == self.dtype
                 and records.ndim == 1

@@ -139,7 +139,7 @@ class Source:
             return [("images", self.images.shape[1:3])]
         if not self.files:
             return [(f"image {i}", image_size(item)) for i, item in enumerate(self.images)]
-        return [(str(path), found.size[::-1]) for path, found in zip(self.images, inspection.inspect_all(self.images))]
+        return [(str(path), image.size[::-1]) for path, image in zip(self.images, inspection.inspect_all(self.images))]
 
     @property
     def paths(self):
@@ -198,9 +198,9 @@ class Source:
         return files.batch(len(self)).get_single_element()
 
 
-def lacks(name, target, known):
+def lacks(name, target, names):
     """Returns the error for a target that a data set does not have."""
-    return ValueError(f"{name!r} has no {target.replace('_', ' ')}. It has: {', '.join(known)}")
+    return ValueError(f"{name!r} has no {target.replace('_', ' ')}. It has: {', '.join(names)}")
 
 
 def _are_paths(column, files):

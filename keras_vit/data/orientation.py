@@ -24,8 +24,8 @@ def orientations(items):
     def find(items):
         return np.array([images.orientation(item) for item in items], "int32")
 
-    found = tf.numpy_function(find, [items], "int32", stateful=False)
-    return tf.ensure_shape(found, items.shape)
+    numbers = tf.numpy_function(find, [items], "int32", stateful=False)
+    return tf.ensure_shape(numbers, items.shape)
 
 
 def orientations_in_graph(items):
@@ -145,8 +145,8 @@ def _part(items, at, count):
     return tf.strings.substr(items, at, tf.fill(tf.shape(at), tf.constant(count, "int64")))
 
 
-def _is(values, wanted):
-    return tf.reduce_all(values == tf.constant(list(wanted), "int64"), axis=-1)
+def _is(values, expected):
+    return tf.reduce_all(values == tf.constant(list(expected), "int64"), axis=-1)
 
 
 def _number(values):

@@ -48,16 +48,16 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
         raise ValueError(f"A batch must divide into equal parts. Received: {batch} images among {share[1]} processes")
     task, channels, size = recipe.task, size[-1], recipe.task.data_shape(size)
     chunk = _chunk(part, size)
-    read = _reader(source, size, recipe.data, settings)
+    reader = _reader(source, size, recipe.data, settings)
 
     def shuffled_keys(epoch):  # chunks of other processes, and skipped steps, are dropped before any image is read
         chunks = source.shuffled(seed, epoch, chunk).take(steps * batch // chunk).enumerate()
-        ours = chunks.filter(lambda number, _: number * chunk % batch // part == share[0])
-        return ours.map(lambda number, keys: (epoch, number * chunk, keys))
+        own_chunks = chunks.filter(lambda number, _: number * chunk % batch // part == share[0])
+        return own_chunks.map(lambda number, keys: (epoch, number * chunk, keys))
 
     def read_and_augment(epoch, first, keys):
         draw = draws(seed, epoch, first)
-        examples = read(keys, draw("crop", chunk, 4))
+        examples = reader(keys, draw("crop", chunk, 4))
         return augment(examples, settings, draw, channels), tf.tile([[epoch, first]], (chunk, 1))
 
     def make_batch(examples, at):
@@ -162,14 +162,16 @@ def _reader(source, size, data, settings=None, raw=False):
         items = look_up(keys)
         placed = {n: item for n, item in items.items() if n == "images" or (KINDS[n].cut and not raw)}
         if all(fits(*pair) for pair in placed.items()) and not cut:
-            found = {**placed, "images": tf.cast(placed["images"], "float32")}
+            examples = {**placed, "images": tf.cast(placed["images"], "float32")}
         else:
             numbers = tf.zeros((tf.size(keys), 4)) if numbers is None else numbers
             types = {name: tf.uint8 if name == "segmentation_masks" else tf.float32 for name in placed}
             known = [orientations(placed["images"])] if placed["images"].dtype == tf.string else []
-            found = tf.map_fn(lambda each: bring_to_size(*each), (placed, numbers, *known), fn_output_signature=types)
-        found["images"] = tf.ensure_shape(found["images"], (None, *size))
-        return {**items, **found}
+            examples = tf.map_fn(
+                lambda each: bring_to_size(*each), (placed, numbers, *known), fn_output_signature=types
+            )
+        examples["images"] = tf.ensure_shape(examples["images"], (None, *size))
+        return {**items, **examples}
 
     return read_examples
 

@@ -50,16 +50,17 @@ def load(data, split, targets=("labels",), extras=(), columns=None, clips=None):
             f"data.source={data.source!r}"
         )
     if data.fold and split in (data.train, data.validation):
-        return both(data, targets, extras, columns, clips)[split == data.validation]
+        train, validation = both(data, targets, extras, columns, clips)
+        return validation if split == data.validation else train
     data = dataclasses.replace(data, columns={**(columns or {}), **(data.columns or {})})
-    wanted = (rest, split, data, tuple(targets), tuple(extras))
-    source = READERS[kind](*wanted) if clips is None else clip_folder.READERS[kind](*wanted, clips)
+    arguments = (rest, split, data, tuple(targets), tuple(extras))
+    source = READERS[kind](*arguments) if clips is None else clip_folder.READERS[kind](*arguments, clips)
     if not len(source):
         raise ValueError(f"Split {split!r} of {data.source!r} is empty.")
     return source if data.limit is None else source.take(slice(data.limit))
 
 
-def both(data, *wanted):
+def both(data, *arguments):
     """Returns the training and the validation source of a recipe's data, of its fold if it has one.
 
     Args:
@@ -67,9 +68,9 @@ def both(data, *wanted):
         *wanted: `targets`, `extras`, `columns` and `clips`, as in `load`.
     """
     whole = dataclasses.replace(data, fold=None)
-    train, validation = (load(whole, split, *wanted) for split in (data.train, data.validation))
-    found = [train, aligned(validation, train.class_names)]
-    return folds.fold(*found, data.fold, *wanted[:1]) if data.fold else found
+    train, validation = (load(whole, split, *arguments) for split in (data.train, data.validation))
+    pair = [train, aligned(validation, train.class_names)]
+    return folds.fold(*pair, data.fold, *arguments[:1]) if data.fold else pair
 
 
 def given(train, validation, recipe, shape, otherwise):
@@ -81,11 +82,11 @@ def given(train, validation, recipe, shape, otherwise):
         shape, otherwise: As in `of_caller`.
     """
     data, task = recipe.data, recipe.task
-    found = [of_caller(train, data, task, shape, task.classes, otherwise)]
+    pair = [of_caller(train, data, task, shape, task.classes, otherwise)]
     if validation is not None:
-        found.append(of_caller(validation, data, task, shape, found[0].class_names, otherwise))
+        pair.append(of_caller(validation, data, task, shape, pair[0].class_names, otherwise))
     folded = data.fold and not isinstance(train, Source)  # a source is one already
-    return folds.fold(*found, data.fold, task.targets) if folded else found
+    return folds.fold(*pair, data.fold, task.targets) if folded else pair
 
 
 def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=checks.BYTES):
@@ -105,16 +106,16 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=c
     if task.clips is not None:
         labeled = "labels" in task.targets
         names = names or names_in(value, task.targets) or otherwise()
-        found = clip_folder.from_arrays(value, task.clips, shape, names, labeled)
+        source = clip_folder.from_arrays(value, task.clips, shape, names, labeled)
     elif examples.is_dataset(value):
-        found = datasets.read(value, task, data, shape, names, otherwise)
+        source = datasets.read(value, task, data, shape, names, otherwise)
     elif isinstance(value, dict) and any(map(examples.is_dataset, value.values())):
         raise ValueError(f"Pass one split of a dictionary of datasets. Received: a dictionary of {', '.join(value)}")
     else:
         wanted = (None, None, shape[2]) if task.whole else shape
         names = names or names_in(value, task.targets) or otherwise()
-        found = from_arrays(value, task.targets, wanted, names, value_range)
-    return dataclasses.replace(found, given=True)
+        source = from_arrays(value, task.targets, wanted, names, value_range)
+    return dataclasses.replace(source, given=True)
 
 
 def digits(_, split, data, targets, extras):
@@ -134,8 +135,10 @@ def digits(_, split, data, targets, extras):
 def check_channels(source, shape):
     """Returns the source. Raises ValueError unless a model of that image shape can take its images."""
     if shape[-1] not in source.channels:
-        known = " or ".join(map(str, source.channels))
-        raise ValueError(f"The model must have as many channels as the images, {known}. Received: {shape[-1]} channels")
+        channels = " or ".join(map(str, source.channels))
+        raise ValueError(
+            f"The model must have as many channels as the images, {channels}. Received: {shape[-1]} channels"
+        )
     return source
 
 
@@ -146,19 +149,19 @@ def aligned(source, names):
         source: A `Source`; one whose classes are in its masks, or a `Stream`, is returned as it is.
         names: Names of the other's classes.
     """
-    known, targets = tuple(names), getattr(source, "targets", {})
-    lacking = set(source.class_names) - set(known) or len(set(known)) < len(known)
-    if source.class_names == known or lacking or not {*targets} & {*MOVED}:
+    order, targets = tuple(names), getattr(source, "targets", {})
+    lacking = set(source.class_names) - set(order) or len(set(order)) < len(order)
+    if source.class_names == order or lacking or not {*targets} & {*MOVED}:
         return source
-    place = {name: i for i, name in enumerate(known)}
+    place = {name: i for i, name in enumerate(order)}
     places = np.array([place[name] for name in source.class_names])
-    moved = {name: MOVED[name](value, places, len(known)) for name, value in targets.items() if name in MOVED}
-    return dataclasses.replace(source, targets={**targets, **moved}, class_names=known)
+    moved = {name: MOVED[name](value, places, len(order)) for name, value in targets.items() if name in MOVED}
+    return dataclasses.replace(source, targets={**targets, **moved}, class_names=order)
 
 
 def _labels(labels, places, _):
-    known = (labels >= 0) & (labels < len(places))  # others are named by `check_labels`
-    return np.where(known, places[np.where(known, labels, 0)], -1).astype(labels.dtype)
+    inside = (labels >= 0) & (labels < len(places))  # others are named by `check_labels`
+    return np.where(inside, places[np.where(inside, labels, 0)], -1).astype(labels.dtype)
 
 
 def _multilabels(labels, places, count):

@@ -80,12 +80,12 @@ def averaged(function, task, most):
         most: Clips that the function is given at once.
     """
 
-    def run(given):
-        if given.ndim == 5:
-            return function(given)
-        every = given.reshape(-1, *given.shape[2:])
+    def run(clips):
+        if clips.ndim == 5:
+            return function(clips)
+        every = clips.reshape(-1, *clips.shape[2:])
         outputs = np.concatenate([function(every[i : i + most]) for i in range(0, len(every), most)])
-        return task.averaged(outputs.reshape(*given.shape[:2], -1))
+        return task.averaged(outputs.reshape(*clips.shape[:2], -1))
 
     return run
 

@@ -51,8 +51,12 @@ class Task(Shown, Checked):
 
     def __init_subclass__(cls, **more):
         super().__init_subclass__(**more)
-        known = TASKS.get(cls.__name__)
-        if known is not None and known.__module__.split(".")[0] == "keras_vit" and known.__module__ != cls.__module__:
+        namesake = TASKS.get(cls.__name__)
+        if (
+            namesake is not None
+            and namesake.__module__.split(".")[0] == "keras_vit"
+            and namesake.__module__ != cls.__module__
+        ):
             raise ValueError(f"A task must have a name of its own. Received: {cls.__name__!r}, a task of keras_vit")
         if isinstance(cls.gives, str):  # else it follows from an option
             checks.one_of("gives", cls.gives, KINDS)

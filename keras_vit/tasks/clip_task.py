@@ -77,8 +77,8 @@ class ClipTask:
         """Returns the frames of a clip side by side, four at most, with white between."""
         from keras_vit.plots.canvas import side_by_side
 
-        shown = np.linspace(0, len(image) - 1, min(len(image), SHOWN)).round().astype(int)
-        return side_by_side([np.clip(np.rint(colored(one)), 0, 255).astype("uint8") for one in image[shown]])
+        places = np.linspace(0, len(image) - 1, min(len(image), SHOWN)).round().astype(int)
+        return side_by_side([np.clip(np.rint(colored(one)), 0, 255).astype("uint8") for one in image[places]])
 
 
 def started(weights, frames, metadata, arguments):
@@ -94,9 +94,9 @@ def started(weights, frames, metadata, arguments):
     from keras_vit.checkpoints.inflation import inflated
     from keras_vit.checkpoints.pretrained import from_pretrained
 
-    given = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
-    own = {name: given.pop(name) for name in ("tubelet", "time_depth") if name in given}
-    model = from_pretrained(weights, metadata=metadata, **given)
+    options = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
+    own = {name: options.pop(name) for name in ("tubelet", "time_depth") if name in options}
+    model = from_pretrained(weights, metadata=metadata, **options)
     if len(model.input_shape) == 4:
         clips = inflated(model, frames=frames, metadata=metadata, **own)
     else:
@@ -105,5 +105,5 @@ def started(weights, frames, metadata, arguments):
             raise ValueError(f"`weights` must be of such a model. Received: weights={str(weights)!r} and {wrong}")
         clips = model if model.input_shape[1] == frames else None
     if clips is None:
-        clips = from_pretrained(weights, frames=frames, metadata=metadata, **given)
+        clips = from_pretrained(weights, frames=frames, metadata=metadata, **options)
     return clips

@@ -51,12 +51,12 @@ def finished(encoder, output, arguments, classes, what):
     from keras_vit.layers.functional import Model
 
     model = Model(encoder.input, output, name=encoder.name)
-    weights, wanted = arguments.get("weights"), arguments.get("head")
-    if weights is None or wanted == "new":
+    weights, head = arguments.get("weights"), arguments.get("head")
+    if weights is None or head == "new":
         return model
     place = location(weights)  # `None` of what is published by name: no model of these tasks
     loaded = None if place is None else load_head(model, place, classes)
-    if not loaded and wanted:
+    if not loaded and head:
         raise ValueError(
             f"`weights` must be a {what} with this head and these classes. Received: {checks.shown(weights)}"
         )

@@ -15,7 +15,7 @@ class WithHead:
 
     def __post_init__(self):
         super().__post_init__()
-        name, known = f"{type(self).__name__}.head", self.heads.get(self.head_kind, {})
+        name, options = f"{type(self).__name__}.head", self.heads.get(self.head_kind, {})
         if isinstance(self.head, str):
             checks.one_of(name, self.head, tuple(self.heads))
         elif self.head_kind not in self.heads:
@@ -23,10 +23,10 @@ class WithHead:
                 f"{name} must have a kind among {', '.join(self.heads)}. Received: {checks.shown(self.head)}"
             )
         for option, value in self._own().items():
-            if option not in known:
-                has = f"has the options {', '.join(known)}" if known else "has no options"
+            if option not in options:
+                has = f"has the options {', '.join(options)}" if options else "has no options"
                 raise ValueError(f"{name} {self.head_kind!r} {has}. Received: {option}={checks.shown(value)}")
-            if value is not None or known[option] is not None:
+            if value is not None or options[option] is not None:
                 RANGES[option](**{f"{name}.{option}": value})
 
     @property

@@ -33,8 +33,8 @@ class Measured(keras.callbacks.Callback):
         columns = {name: f"val_{name}" for name in self.names}
         last = epoch + 1 == self.run.recipe.optim.epochs
         if not self.run.history or epoch % self.every == 0 or last:
-            found = self.measured().result()
-            logs.update({column: found.get(name, math.nan) for name, column in columns.items()})
+            scores = self.measured().result()
+            logs.update({column: scores.get(name, math.nan) for name, column in columns.items()})
         else:
             logs.update({column: self.run.history[-1].get(column, math.nan) for column in columns.values()})
 

@@ -79,13 +79,13 @@ class TextTask(Task):
         """
         if self.words or self.tokens or source.targets["texts"].dtype != object:
             return self
-        stated = stated_by(start)
-        if not (stated.get("words") or stated.get("tokens")):
+        metadata = stated_by(start)
+        if not (metadata.get("words") or metadata.get("tokens")):
             raise ValueError(
                 "A model to start from needs the tokenizer that it was trained with: task.tokens, or task.words. "
                 f"Received: none with {str(start)!r}"
             )
-        return dataclasses.replace(self, words=tuple(stated.get("words") or ()), tokens=stated.get("tokens") or "")
+        return dataclasses.replace(self, words=tuple(metadata.get("words") or ()), tokens=metadata.get("tokens") or "")
 
     def check_words_of(self, start):
         """Raises ValueError for other words than those of a trained model that the task starts from."""
@@ -102,8 +102,8 @@ class TextTask(Task):
 
     def rows(self):
         """Returns the rows of the table of embeddings, and the id that ends a text, or `None`."""
-        made = self.ids_of() if self.words or self.tokens else None
-        return (made.size, made.end) if made else (self.vocabulary, 1)
+        table = self.ids_of() if self.words or self.tokens else None
+        return (table.size, table.end) if table else (self.vocabulary, 1)
 
     def ids_of(self, long="cut"):
         """Returns the function from texts to ids."""
@@ -141,9 +141,9 @@ class TextTask(Task):
         self.warn_of_unknown(rows, chosen)
         if most == 1:
             return rows
-        made = np.full((len(texts), most, self.length), -1, "int32")
-        made[np.arange(most) < np.array([len(several) for several in texts])[:, None]] = rows
-        return made
+        ids_of_images = np.full((len(texts), most, self.length), -1, "int32")
+        ids_of_images[np.arange(most) < np.array([len(several) for several in texts])[:, None]] = rows
+        return ids_of_images
 
     def warn_of_unknown(self, rows, texts):
         """Warns of texts, and their rows of ids, with words that the table lacks: the model cannot tell these apart."""
@@ -151,10 +151,10 @@ class TextTask(Task):
             return
         lacking = np.flatnonzero((rows == self.words.index(UNKNOWN)).any(axis=1))
         if len(lacking):
-            found = dict.fromkeys(word for i in lacking[:AT_ONCE] for word in self.unknown_in(texts[i]))
+            words = dict.fromkeys(word for i in lacking[:AT_ONCE] for word in self.unknown_in(texts[i]))
             warn(
                 f"{len(lacking)} of {len(rows)} texts have words or signs that the model does not know: "
-                f"{quoted([*found])}."
+                f"{quoted([*words])}."
             )
 
     def unknown_in(self, text):
@@ -170,10 +170,11 @@ class TextTask(Task):
 
     def _parts(self, text):
         """Returns each word or sign of a text once, with its ids without start and end."""
-        made = self.ids_of()
-        parts = [*dict.fromkeys(made.parts(text))]
+        table = self.ids_of()
+        parts = [*dict.fromkeys(table.parts(text))]
         return [
-            (part, [id for id in ids if id not in (made.start, made.end)]) for part, ids in zip(parts, made.ids(parts))
+            (part, [id for id in ids if id not in (table.start, table.end)])
+            for part, ids in zip(parts, table.ids(parts))
         ]
 
     def prepare(self, examples, seed):

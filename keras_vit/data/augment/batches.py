@@ -105,8 +105,8 @@ def _check_form(name, target, size):
     dtype, form = forms.get(name, ("float32", (None, 5)))
     fits = target.shape.rank == 1 + len(form) and target.shape[1:].is_compatible_with(form)
     if target.dtype != dtype or not fits:
-        wanted = ", ".join("most" if side is None else str(side) for side in form)
-        raise ValueError(f"{name!r} must be {dtype}, (batch, {wanted}). Received: {target.dtype.name}, {target.shape}")
+        sides = ", ".join("most" if side is None else str(side) for side in form)
+        raise ValueError(f"{name!r} must be {dtype}, (batch, {sides}). Received: {target.dtype.name}, {target.shape}")
 
 
 def _check_labels(labels, classes):
@@ -150,5 +150,8 @@ def _one_hot(labels, classes):
 def _cropped(examples, numbers, size, data, settings):
     placed = {name: value for name, value in examples.items() if name == "images" or KINDS[name].cut}
     types = {name: value.dtype for name, value in placed.items()}
-    each = lambda pair: crops.training_example(pair[0], size, data, settings, pair[1])  # noqa: E731
-    return {**examples, **tf.map_fn(each, (placed, numbers), fn_output_signature=types)}
+
+    def cropped(pair):
+        return crops.training_example(pair[0], size, data, settings, pair[1])
+
+    return {**examples, **tf.map_fn(cropped, (placed, numbers), fn_output_signature=types)}

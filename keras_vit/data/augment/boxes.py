@@ -59,7 +59,7 @@ def _mirrored(edges):
 
 def _inside(edges, classes):
     middle = (edges[..., :2] + edges[..., 2:]) / 2
-    kept = tf.reduce_all((middle >= 0) & (middle < 1), axis=-1, keepdims=True) & (classes >= 0)
+    inside = tf.reduce_all((middle >= 0) & (middle < 1), axis=-1, keepdims=True) & (classes >= 0)
     seen = tf.reduce_all((edges[..., :2] < 1) & (edges[..., 2:] > 0), axis=-1, keepdims=True)
-    kept |= seen & (classes < -1)
-    return tf.where(kept, tf.concat([tf.clip_by_value(edges, 0, 1), classes], axis=-1), EMPTY)
+    inside |= seen & (classes < -1)
+    return tf.where(inside, tf.concat([tf.clip_by_value(edges, 0, 1), classes], axis=-1), EMPTY)

@@ -79,11 +79,11 @@ def _grid(shape, pixels, size):
 
     Rounded as `keras_vit.preprocess` does, and torchvision and timm before it.
     """
-    wanted = [math.floor(pixels * side / min(size[:2]) + 1e-6) for side in size[:2]]
-    if wanted[0] == wanted[1]:
-        return wanted[0] * shape // tf.reduce_min(shape)
+    sides = [math.floor(pixels * side / min(size[:2]) + 1e-6) for side in size[:2]]
+    if sides[0] == sides[1]:
+        return sides[0] * shape // tf.reduce_min(shape)
     shape = tf.cast(shape, "float64")
-    return tf.cast(tf.round(shape / tf.reduce_min(shape / wanted)), "int32")
+    return tf.cast(tf.round(shape / tf.reduce_min(shape / sides)), "int32")
 
 
 def _random_box(shape, area, numbers):

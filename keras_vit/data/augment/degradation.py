@@ -54,8 +54,8 @@ def compressed(images, quality):
     pixels = tf.cast(_rounded(images), "uint8")
     if pixels.shape[-1] == 1:
         pixels = tf.image.grayscale_to_rgb(pixels)
-    found = tf.map_fn(lambda image: tf.image.adjust_jpeg_quality(image, quality), pixels)
-    return tf.cast(found[..., : images.shape[-1]], "float32")
+    decoded = tf.map_fn(lambda image: tf.image.adjust_jpeg_quality(image, quality), pixels)
+    return tf.cast(decoded[..., : images.shape[-1]], "float32")
 
 
 def masked(images, share, seed):

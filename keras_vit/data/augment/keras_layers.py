@@ -140,10 +140,10 @@ def seed_generators(layers):
     generators = {}
     for inner in (inner for layer in layers for inner in sublayers(layer)):
         if keras.backend.backend() == "tensorflow":
-            held = [value for value in vars(inner).values() if isinstance(value, keras.random.SeedGenerator)]
+            own = [value for value in vars(inner).values() if isinstance(value, keras.random.SeedGenerator)]
         else:  # tf.data runs TensorFlow, with a generator that the layer makes for it
-            held = [tf_data_generator(inner)] if hasattr(inner, "generator") else []
-        generators |= {id(generator): generator for generator in held}
+            own = [tf_data_generator(inner)] if hasattr(inner, "generator") else []
+        generators |= {id(generator): generator for generator in own}
     return list(generators.values())
 
 

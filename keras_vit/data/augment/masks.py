@@ -52,17 +52,17 @@ def counts(values):
 def inspect_all(paths):
     """Decodes mask files, unless that was done before and they are the same; returns the `Mask` of each, in order."""
     records, others = _known().look_up(list(map(str, paths)), "checking masks")
-    found = [others.get(place) or _mask(record) for place, record in enumerate(records)]
-    return [Mask(mask) if isinstance(mask, str) else mask for mask in found]
+    inspected = [others.get(place) or _mask(record) for place, record in enumerate(records)]
+    return [Mask(mask) if isinstance(mask, str) else mask for mask in inspected]
 
 
 def counts_of(items):
     """Returns the pixels of each value, `(items, 256)`, of masks of any kind: paths, PNG bytes or uint8 arrays."""
     if len(items) and isinstance(items[0], str):
-        found = [mask.counts for mask in inspect_all(items)]
+        counts_of_masks = [mask.counts for mask in inspect_all(items)]
     else:
-        found = each(lambda item: counts(images.mask_pixels(item)), items)
-    return np.array(found, "uint32").reshape(-1, 256)
+        counts_of_masks = each(lambda item: counts(images.mask_pixels(item)), items)
+    return np.array(counts_of_masks, "uint32").reshape(-1, 256)
 
 
 def named_values(counted, paths=None):

@@ -40,8 +40,8 @@ def some(ids, seed, start=None, end=None, pad=0):
     )
     order = tf.where(there, order, 2.0)  # those that are not there are last
     first = tf.equal(tf.argsort(tf.argsort(order)), 0)
-    kept = there & (first | (chance < 0.5))
-    mixed = tf.gather(tf.where(kept[:, :, None], ids, -1), tf.argsort(order), batch_dims=1)
+    mask = there & (first | (chance < 0.5))
+    mixed = tf.gather(tf.where(mask[:, :, None], ids, -1), tf.argsort(order), batch_dims=1)
     flat = tf.reshape(mixed, (tf.shape(ids)[0], -1))
     marks = [mark for mark in (start, end, pad) if mark is not None]
     written = (flat >= 0) & tf.reduce_all(flat[..., None] != tf.constant(marks, ids.dtype), axis=-1)
@@ -73,8 +73,8 @@ def forced(ids, end, pad, begun=False):
     else:
         before, words = tf.concat([_column(ids, end), ids[:, :-1]], axis=1), ids
     ended = tf.cumsum(tf.cast(words == end, "int32"), axis=1, exclusive=True) > 0
-    gone = ended | ((words == pad) & (pad != end))
-    return tf.where(before < 0, pad, before), tf.where(gone, -1, words)
+    over = ended | ((words == pad) & (pad != end))
+    return tf.where(before < 0, pad, before), tf.where(over, -1, words)
 
 
 def _column(ids, mark):

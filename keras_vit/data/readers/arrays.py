@@ -34,17 +34,19 @@ def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES
     if not targets and not isinstance(arrays, (tuple, list)):
         arrays = (arrays,)
     if not isinstance(arrays, (tuple, list)) or len(arrays) != 1 + len(targets):
-        known = ", ".join(["images", *(name.replace("_", " ") for name in targets)])
-        wanted = {0: "images", 1: f"a pair ({known})"}.get(len(targets), f"({known})")
+        names = ", ".join(["images", *(name.replace("_", " ") for name in targets)])
+        form = {0: "images", 1: f"a pair ({names})"}.get(len(targets), f"({names})")
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
-        raise ValueError(f"Arrays must be {wanted}. Received: {kind}")
+        raise ValueError(f"Arrays must be {form}. Received: {kind}")
     images = checks.pixels(arrays[0], shape, value_range=value_range)
     refuse_binary(images, value_range)
     if images.dtype.kind in "ui":
         images = images.astype("uint8" if 0 <= images.min() <= images.max() <= 255 else "float32", copy=False)
-    made = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
-    groups = [group_of(image.tobytes()) for image in images] if "texts" in made else None  # texts of one image
-    return Source(images, made, tuple(class_names), groups=groups and np.array(groups, "int64"))
+    targets_by_name = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
+    groups = (
+        [group_of(image.tobytes()) for image in images] if "texts" in targets_by_name else None
+    )  # texts of one image
+    return Source(images, targets_by_name, tuple(class_names), groups=groups and np.array(groups, "int64"))
 
 
 def names_in(arrays, targets):
@@ -70,14 +72,14 @@ def _are_texts(values):
 def _texts(values):
     """Returns labels that are texts as a list of names; raises ValueError for one that is none."""
     values = values.reshape(-1) if values.shape[1:] == (1,) else values
-    found = []
+    rows = []
     dataset_labels.check_all(values.tolist())
     for number, value in enumerate(values.tolist()):
         try:
-            found.append(dataset_labels.one(value.decode() if isinstance(value, bytes) else value))
+            rows.append(dataset_labels.one(value.decode() if isinstance(value, bytes) else value))
         except ValueError as error:
             raise ValueError(f"Label {number}: {error}") from None
-    return found
+    return rows
 
 
 def _named(values):
@@ -142,13 +144,13 @@ def _boxes(values, images, class_names):
     values = values.astype("float32")
     top, left, bottom, right, classes = np.moveaxis(values, -1, 0)
     kinds = np.where(classes < -1, ignored(classes), classes)  # those of regions to ignore too
-    known = np.arange(len(class_names) or max(kinds.max(), 0) + 1)
+    places = np.arange(len(class_names) or max(kinds.max(), 0) + 1)
     in_order = (top >= 0) & (top < bottom) & (bottom <= 1) & (left >= 0) & (left < right) & (right <= 1)
-    wrong = np.argwhere((classes != -1) & ~(in_order & np.isin(kinds, known)))
+    wrong = np.argwhere((classes != -1) & ~(in_order & np.isin(kinds, places)))
     if len(wrong):
         image, row = wrong[0]
         raise ValueError(
-            f"Boxes must have 0 <= top < bottom <= 1, 0 <= left < right <= 1, and a class from 0 to {len(known) - 1}. "
+            f"Boxes must have 0 <= top < bottom <= 1, 0 <= left < right <= 1, and a class from 0 to {len(places) - 1}. "
             f"Received: {values[image, row].tolist()} of image {image}"
         )
     return np.where(classes[..., None] == -1, np.float32(EMPTY), values)

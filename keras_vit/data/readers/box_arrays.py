@@ -97,21 +97,21 @@ def from_rows(rows, sizes, form):
         form: Name of the format.
     """
     ends = np.cumsum([0, *map(len, rows)])
-    where, found = np.repeat(np.arange(len(rows)), np.diff(ends)), np.concatenate([np.zeros((0, 5)), *rows])
+    where, boxes = np.repeat(np.arange(len(rows)), np.diff(ends)), np.concatenate([np.zeros((0, 5)), *rows])
     sizes = np.array(sizes)
     for size in np.unique(sizes, axis=0):
         same = np.flatnonzero((sizes[where] == size).all(1))
-        found[same, :4] = _converted(found[same, :4], where[same], form, tuple(size.tolist()))
-    return padded(np.split(found, ends[1:-1]))
+        boxes[same, :4] = _converted(boxes[same, :4], where[same], form, tuple(size.tolist()))
+    return padded(np.split(boxes, ends[1:-1]))
 
 
 def padded(rows):
     """Returns one array of boxes, float32 `(images, most, 5)` as in `boxes`, of the rows of each image."""
-    held = np.tile(np.array(EMPTY, "float32"), (len(rows), max(map(len, rows), default=0) or 1, 1))
-    for place, found in zip(held, rows):
-        if len(found):
-            place[: len(found)] = found
-    return held
+    array = np.tile(np.array(EMPTY, "float32"), (len(rows), max(map(len, rows), default=0) or 1, 1))
+    for place, row in zip(array, rows):
+        if len(row):
+            place[: len(row)] = row
+    return array
 
 
 def have_area(edges):

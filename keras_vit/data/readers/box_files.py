@@ -43,7 +43,7 @@ def voc(path):
         root = ElementTree.fromstring(data)
         if root.tag != "annotation":
             raise ValueError(f"it begins with <{root.tag}>, not with <annotation>")
-        found = [
+        objects = [
             (
                 composed((entry.findtext("name") or "").strip()),
                 [float(entry.findtext(f"bndbox/{e}")) for e in VOC],
@@ -57,7 +57,7 @@ def voc(path):
         return Objects(f"there is no {where}: if the image has no objects, write <annotation></annotation> into it")
     except UNREADABLE as error:
         return Objects(f"no XML of Pascal VOC: {getattr(error, 'strerror', None) or error}")
-    return _objects(found, size if all(size) else None, data)
+    return _objects(objects, size if all(size) else None, data)
 
 
 def coco(path):
@@ -76,7 +76,7 @@ def coco(path):
         content = _parsed(files.read(path, MOST_BYTES))
         categories, images = (_by_id(content[kind], kind) for kind in ("categories", "images"))
         names = {key: _composed(categories[key]["name"]) for key in sorted(categories)}
-        found = {key: [] for key in images}
+        objects = {key: [] for key in images}
         for entry in content["annotations"]:
             if entry.get("iscrowd", 0) not in (0, 1):
                 raise ValueError(f"iscrowd of annotation {entry.get('id')} must be 0 or 1: {entry['iscrowd']!r}")
@@ -86,14 +86,14 @@ def coco(path):
                 raise ValueError(f"annotation {entry.get('id')} has no box of four numbers")
             left, top, width, height = map(float, entry["bbox"])
             edges = (top, left, top + height, left + width)
-            found[entry["image_id"]].append((names[entry["category_id"]], edges, bool(entry.get("iscrowd"))))
+            objects[entry["image_id"]].append((names[entry["category_id"]], edges, bool(entry.get("iscrowd"))))
         if not all(isinstance(name, str) for name in [*names.values(), *(one["file_name"] for one in images.values())]):
             raise ValueError("names of categories and files must be texts")
         named = {
             posixpath.normpath(entry["file_name"]): _objects(
-                found[key],
+                objects[key],
                 _size(entry),
-                repr(found[key]).encode(),
+                repr(objects[key]).encode(),
             )
             for key, entry in images.items()
         }
@@ -129,13 +129,13 @@ def _size(image):
 
 def _by_id(entries, kind):
     """Returns entries of a JSON file by their ids, each with one of its own."""
-    found = {}
+    by_id = {}
     for entry in entries:
-        if found.setdefault(entry["id"], entry) != entry:
+        if by_id.setdefault(entry["id"], entry) != entry:
             raise ValueError(
                 f"two of its {kind} have the id {entry['id']}, as of two files put together. Give each an id of its own"
             )
-    return found
+    return by_id
 
 
 def fault_of(edges, size):
@@ -159,8 +159,8 @@ def _shown(edges):
     return ", ".join(f"{name} {edge:g}" for name, edge in zip(("top", "left", "bottom", "right"), edges))
 
 
-def _objects(found, size, data):
-    names, edges, ignored = zip(*found) if found else ((), (), ())
+def _objects(rows, size, data):
+    names, edges, ignored = zip(*rows) if rows else ((), (), ())
     if not all(names):
         return Objects("an object has no name")
     digest = hashlib.blake2b(data, digest_size=DIGEST).digest()

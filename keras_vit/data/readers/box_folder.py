@@ -50,7 +50,7 @@ def read(folder, root):
         twice = next(path for i, path in enumerate(images) if files[i] in files[:i])
         raise ValueError(f"Each image must have a name of its own, since boxes have the same. Received: {str(twice)!r}")
     objects = {path: box_files.voc(path) for path in [*files, *_other_xml(root, folder)]}
-    everywhere = {name for found in objects.values() for name in found.names}
+    everywhere = {name for file_objects in objects.values() for name in file_objects.names}
     return tuple(sorted(everywhere)), [str(path) for path in images], [objects[path] for path in files]
 
 
@@ -69,13 +69,13 @@ def array(objects, sizes, paths, class_names, skip=False):
         ValueError: For such boxes, boxes in an image of another size, or an unknown class.
     """
     bad, rows, indices = [], [], {name: index for index, name in enumerate(class_names)}
-    for found, size, path in zip(objects, sizes, paths):
+    for file_objects, size, path in zip(objects, sizes, paths):
         rows.append([])
-        if found.size not in (None, tuple(size)):
-            of = f"{found.size[0]} x {found.size[1]} pixels, and the image has {size[0]} x {size[1]}"
+        if file_objects.size not in (None, tuple(size)):
+            of = f"{file_objects.size[0]} x {file_objects.size[1]} pixels, and the image has {size[0]} x {size[1]}"
             bad.append(f"{shown(path)}: its boxes are in {of}")
             continue
-        for name, edges, ignore in zip(found.names, found.edges, found.ignored):
+        for name, edges, ignore in zip(file_objects.names, file_objects.edges, file_objects.ignored):
             if name not in indices:
                 raise ValueError(f"An object must be of a class of {class_names}. Received: {name!r} in {shown(path)}")
             fault = box_files.fault_of(edges, size)

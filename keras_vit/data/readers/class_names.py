@@ -10,13 +10,13 @@ LISTED = re.compile(rf"\[\s*(?:{QUOTED}\s*(?:,\s*{QUOTED}\s*)*,?\s*)?\]", re.DOT
 NOTHING = ("nan", "NaN", "NAN", "None", "null", "NULL")  # what programs write for a value that is missing
 
 
-def name_of(value, column, known=()):
+def name_of(value, column, names=()):
     """Returns the name of a class that a cell says, in Unicode's form NFC, in which `é` is one character.
 
     Args:
         value: What the cell has.
         column: Name of the column.
-        known: Names that are classes though they look like a missing value.
+        names: Names that are classes though they look like a missing value.
 
     Raises:
         ValueError: If it is no name of a class.
@@ -28,7 +28,7 @@ def name_of(value, column, known=()):
         raise ValueError(f"{column!r} must be the name of a class, one line of UTF-8. Received: {name!r:.60}")
     if LISTED.fullmatch(name):
         raise ValueError(f"{column!r} must be the name of one class, no list. Received: {name!r:.60}")
-    if name in NOTHING and name not in known:
+    if name in NOTHING and name not in names:
         raise ValueError(f"{column!r} must be the name of a class, not of a missing value. Received: {name!r}")
     return name
 

@@ -36,10 +36,10 @@ def from_arrays(arrays, sampling, shape, class_names=(), labeled=True):
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
         raise ValueError(f"Arrays must be {'a pair (clips, labels)' if labeled else 'clips'}. Received: {kind}")
     channels = shape[2] // sampling.frames
-    found = clip_files.checked(arrays[0], (None, None, None, channels))
-    found = found.astype("uint8", copy=False) if found.dtype.kind in "ui" else found.astype("float32", copy=False)
-    targets = {"labels": OF_ARRAY["labels"](arrays[1], found, class_names)} if labeled else {}
-    return Clips(found, targets, tuple(class_names), sampling=sampling)
+    clips = clip_files.checked(arrays[0], (None, None, None, channels))
+    clips = clips.astype("uint8", copy=False) if clips.dtype.kind in "ui" else clips.astype("float32", copy=False)
+    targets = {"labels": OF_ARRAY["labels"](arrays[1], clips, class_names)} if labeled else {}
+    return Clips(clips, targets, tuple(class_names), sampling=sampling)
 
 
 def read_folder(path, split, data, targets, extras, sampling):
@@ -59,23 +59,23 @@ def read_folder(path, split, data, targets, extras, sampling):
         clip_files.is_clip(path) for path in place.iterdir() if not is_hidden(path.name)
     ):
         names = []
-    found = _clips_in([place / name for name in names])
-    filled = [name for name, paths in zip(names, found) if paths]
+    files_of_classes = _clips_in([place / name for name in names])
+    filled = [name for name, paths in zip(names, files_of_classes) if paths]
     if len(filled) < 2 or len(filled) < len(names):
         if "labels" in targets:
             raise ValueError(
                 f"{str(place)!r} must contain at least two class folders, each with clips "
                 f"({', '.join(clip_files.ENDINGS)}). Received: {len(names)} folders, {len(filled)} with clips"
             )
-        names, found = [], _clips_in([place])
-        if not found[0]:
+        names, files_of_classes = [], _clips_in([place])
+        if not files_of_classes[0]:
             raise ValueError(f"{str(place)!r} must contain clips ({', '.join(clip_files.ENDINGS)}). Received: none")
-    paths = [*itertools.chain(*found)]
+    paths = [*itertools.chain(*files_of_classes)]
     names, numbers = split_folders.names_of(names)
-    labels = np.repeat(np.array(numbers or [0], "int32"), [*map(len, found)])
+    labels = np.repeat(np.array(numbers or [0], "int32"), [*map(len, files_of_classes)])
     digests, readable = _readable(paths, data.bad_images)
-    paths, known = np.array(paths, object)[readable], {"labels": labels[readable]} if names else {}
-    whole = Clips(paths, known, tuple(names), files=True, digests=digests, sampling=sampling)
+    paths, targets_read = np.array(paths, object)[readable], {"labels": labels[readable]} if names else {}
+    whole = Clips(paths, targets_read, tuple(names), files=True, digests=digests, sampling=sampling)
     return groups.added(whole, [root], data).part(split, split.partition("[")[0])
 
 

@@ -125,8 +125,8 @@ def together(values, wanted):
     first = next((i for i, shape in enumerate(shapes) if shape is not None), 0)
     wrong = next((i for i, shape in enumerate(shapes) if shape is None or shape != shapes[first]), None)
     if wrong is not None:
-        found = ", and ".join(f"{_said(values[i])} in example {i}" for i in dict.fromkeys([wrong, first]))
-        raise ValueError(f"{wanted}. Received: {found}")
+        examples = ", and ".join(f"{_said(values[i])} in example {i}" for i in dict.fromkeys([wrong, first]))
+        raise ValueError(f"{wanted}. Received: {examples}")
     return np.asarray(values)
 
 

@@ -186,8 +186,8 @@ def _bytes(value):
 
 def _in_shares(values, images, columns):
     """Returns the boxes of `Rows` as arrays `(count, 5)`, as in `boxes`."""
-    asked = columns.get("bounding_boxes")
-    form = asked.get("format") if isinstance(asked, dict) else None
+    column = columns.get("bounding_boxes")
+    form = column.get("format") if isinstance(column, dict) else None
     if form is None:
         raise ValueError(
             "Boxes in dictionaries need their format, such as 'xywh' in pixels, COCO's: "

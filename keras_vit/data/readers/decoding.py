@@ -47,8 +47,11 @@ def is_plain(item):
 
 def decode_in_graph(item, channels, orientation=None):
     """Does the same for a JPEG or PNG without Python, also in an exported model."""
-    by_jpeg = lambda: tf.io.decode_jpeg(item, channels=3, dct_method=EXACT)  # noqa: E731
-    image = tf.cond(tf.io.is_jpeg(item), by_jpeg, lambda: tf.io.decode_png(item, channels=3))
+    image = tf.cond(
+        tf.io.is_jpeg(item),
+        lambda: tf.io.decode_jpeg(item, channels=3, dct_method=EXACT),
+        lambda: tf.io.decode_png(item, channels=3),
+    )
     image = turn(image, _orientation(item) if orientation is None else orientation)
     image.set_shape((None, None, 3))
     return tf.image.rgb_to_grayscale(image) if channels == 1 else image
@@ -77,8 +80,11 @@ def opened(item, channels, orientation=None):
         return tf.shape(item)[:2], lambda start, extent: box_of(item, start, extent)
     is_jpeg, orientation = tf.io.is_jpeg(item), _orientation(item) if orientation is None else orientation
     pixels = tf.cond(is_jpeg, lambda: tf.zeros((0, 0, channels), "uint8"), lambda: decode(item, channels, orientation))
-    of_jpeg = lambda: turn_shape(tf.image.extract_jpeg_shape(item)[:2], orientation)  # noqa: E731
-    shape = tf.cond(is_jpeg, of_jpeg, lambda: tf.shape(pixels)[:2])
+    shape = tf.cond(
+        is_jpeg,
+        lambda: turn_shape(tf.image.extract_jpeg_shape(item)[:2], orientation),
+        lambda: tf.shape(pixels)[:2],
+    )
     return shape, box
 
 

@@ -17,6 +17,8 @@ def check(folder):
 
 def inspected(images, folder):
     """Returns pairs of an image and its depth map, and the `depths.Depth` of each, with a fault where it is turned."""
-    found = pairs(images, folder, "depth", "depth map", ENDINGS)
-    checked, seen = depths.inspect_all([depth for _, depth in found]), inspection.inspect_all(images)
-    return found, [one._replace(fault=TURNED) if image.orientation > 1 else one for one, image in zip(checked, seen)]
+    depth_pairs = pairs(images, folder, "depth", "depth map", ENDINGS)
+    checked, seen = depths.inspect_all([depth for _, depth in depth_pairs]), inspection.inspect_all(images)
+    return depth_pairs, [
+        one._replace(fault=TURNED) if image.orientation > 1 else one for one, image in zip(checked, seen)
+    ]

@@ -45,8 +45,8 @@ def _first(dataset):
     """Returns the first example of a Hugging Face dataset that states no columns, a dictionary."""
     first = next(iter(dataset), None)
     if not isinstance(first, dict):
-        said = "an empty dataset" if first is None else f"a {type(first).__name__} as the first example"
-        raise ValueError(f"A Hugging Face dataset must have examples, dictionaries. Received: {said}")
+        received = "an empty dataset" if first is None else f"a {type(first).__name__} as the first example"
+        raise ValueError(f"A Hugging Face dataset must have examples, dictionaries. Received: {received}")
     return first
 
 
@@ -54,8 +54,8 @@ def only(dataset, name):
     """Returns the column of a Hugging Face dataset that must be a target's, by its type, or `None`."""
     kind = {"images": "Image", "labels": "ClassLabel"}.get(name)
     features = (dataset.features or {}) if is_hugging_face(dataset) else {}
-    found = [column for column, feature in features.items() if type(feature).__name__ == kind]
-    return found[0] if len(found) == 1 else None
+    fitting = [column for column, feature in features.items() if type(feature).__name__ == kind]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def class_names(dataset, column):
@@ -64,10 +64,12 @@ def class_names(dataset, column):
     They are of a column of `ClassLabel`, alone or in a list, or what Keras and torchvision note beside the images.
     """
     if is_hugging_face(dataset):
-        stated = [getattr(_label_of((dataset.features or {}).get(column)), "names", None)]
+        candidates = [getattr(_label_of((dataset.features or {}).get(column)), "names", None)]
     else:
-        stated = [getattr(dataset, "class_names", None), getattr(dataset, "classes", None)]
-    texts = (names for names in stated if isinstance(names, (list, tuple)) and all(isinstance(n, str) for n in names))
+        candidates = [getattr(dataset, "class_names", None), getattr(dataset, "classes", None)]
+    texts = (
+        names for names in candidates if isinstance(names, (list, tuple)) and all(isinstance(n, str) for n in names)
+    )
     return tuple(next(texts, ()))
 
 
@@ -108,31 +110,31 @@ def examples(dataset, image, columns=None):
     if isinstance(dataset, tf.data.Dataset):
         if dataset.cardinality() == tf.data.INFINITE_CARDINALITY:
             raise _endless("a tf.data.Dataset that repeats")
-        found, count = _of_tensorflow(dataset, image), _count_of_batch
+        elements, count = _of_tensorflow(dataset, image), _count_of_batch
     elif isinstance(dataset, keras.utils.PyDataset):
         if dataset.num_batches is None:
             raise _endless("a PyDataset whose `num_batches` is None")
-        found, count = (dataset[i] for i in range(dataset.num_batches)), _count_of_batch
+        elements, count = (dataset[i] for i in range(dataset.num_batches)), _count_of_batch
     elif is_hugging_face(dataset):
-        found = iter(_undecoded(dataset, columns))
+        elements = iter(_undecoded(dataset, columns))
     else:
-        found = (dataset[i] for i in range(len(dataset)))
-    for element in _told(iter(found)):
+        elements = (dataset[i] for i in range(len(dataset)))
+    for element in _told(iter(elements)):
         yield from _apart(element, count(element, image))
 
 
-def _told(found):
+def _told(elements):
     """Yields the elements of a dataset; raises ValueError, with its place, for one that the dataset does not give."""
     for number in itertools.count():
         try:
-            element = next(found)
+            element = next(elements)
         except StopIteration:
             return
         except Exception as error:  # the dataset's own code may raise any
-            said = (str(error).strip().splitlines() or ["no message"])[0]
+            reason = (str(error).strip().splitlines() or ["no message"])[0]
             raise ValueError(
                 f"A dataset must give each of its examples. Received: {type(error).__name__} at element {number}: "
-                f"{said:.200}"
+                f"{reason:.200}"
             ) from error
         yield element
 

@@ -78,19 +78,19 @@ def _yolo_of(folder, root, targets):
 
 def _table_of(folder, root, columns, targets):
     """Returns the table that has the targets of a folder's images, a path, or `None` if other files have them."""
-    known = {"images", *table.KINDS, *(["classes"] if "multilabels" in targets else [])}
-    unknown = sorted({*columns} - known)
+    names = {"images", *table.KINDS, *(["classes"] if "multilabels" in targets else [])}
+    unknown = sorted({*columns} - names)
     if unknown:
         raise ValueError(
             f"`data.columns` may name the columns of images, {', '.join(table.KINDS)}. Received: {unknown[0]!r}"
         )
     above = [folder, *(place for place in folder.parents if root in (place, *place.parents))]
     file = next(filter(None, map(table_file.find, above)), None)
-    asked = [name for name in targets if name in table.KINDS]
+    wanted_targets = [name for name in targets if name in table.KINDS]
     apart = groups.alone(columns)  # their table need not have the targets, see `groups.added`
     if file is None:
-        given = () if apart else columns
-        beyond = [name for name in (*asked, *given) if name != "labels" or name in columns]
+        stated_columns = () if apart else columns
+        beyond = [name for name in (*wanted_targets, *stated_columns) if name != "labels" or name in columns]
         if beyond:
             raise ValueError(
                 f"{str(root)!r} must have a table, {' or '.join(table_file.NAMES)}, with {beyond[0]} for each image. "
@@ -98,7 +98,9 @@ def _table_of(folder, root, columns, targets):
             )
         return None
     header = table_file.columns_of(file)
-    if asked and (asked != ["labels"] or all(table.column_of(name, columns, header) for name in ("images", "labels"))):
+    if wanted_targets and (
+        wanted_targets != ["labels"] or all(table.column_of(name, columns, header) for name in ("images", "labels"))
+    ):
         return file
     if columns and not apart:
         raise ValueError(
@@ -106,7 +108,7 @@ def _table_of(folder, root, columns, targets):
             f"Received: {checks.shown(columns)}, and its columns "
             f"{', '.join(map(repr, header[: table_file.SHOWN]))}"
         )
-    if asked and len(split_folders.inside(folder)) < 2:
+    if wanted_targets and len(split_folders.inside(folder)) < 2:
         raise ValueError(
             f"{str(file)!r} must begin with the names of its columns, among them 'file_name' and 'label', or "
             f"data.columns={{'images': 'COLUMN', 'labels': 'COLUMN'}} must name them. Received: "
@@ -116,15 +118,15 @@ def _table_of(folder, root, columns, targets):
 
 
 def _with_table(file, folder, data, targets, split):
-    found = table.read(file, folder, data.columns or {}, targets, split, skip=data.bad_images == "skip")
-    unnamed = sum(map(is_image, files_in(folder))) - found.below
+    rows = table.read(file, folder, data.columns or {}, targets, split, skip=data.bad_images == "skip")
+    unnamed = sum(map(is_image, files_in(folder))) - rows.below
     if unnamed > 0:
         left_out(f"{unnamed} images that {file.name} does not name")
-    digests, readable = _readable(found.paths, data.bad_images)
-    held = {name: values[readable] for name, values in found.targets.items()}
-    of_rows = None if found.groups is None else found.groups[readable]
-    paths = np.array(found.paths, object)[readable]
-    return Source(paths, held, found.class_names, files=True, groups=of_rows, digests=digests)
+    digests, readable = _readable(rows.paths, data.bad_images)
+    held = {name: values[readable] for name, values in rows.targets.items()}
+    of_rows = None if rows.groups is None else rows.groups[readable]
+    paths = np.array(rows.paths, object)[readable]
+    return Source(paths, held, rows.class_names, files=True, groups=of_rows, digests=digests)
 
 
 def _labeled(folder, names, data):
@@ -186,10 +188,10 @@ def _with_depth(folder, data):
 
 def _with_boxes(folder, root, data):
     if not box_folder.has_boxes(folder):
-        found = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "an empty folder"
+        names = ", ".join(sorted(entry.name for entry in folder.iterdir())[:10]) or "an empty folder"
         raise ValueError(
             f"{str(folder)!r} must contain 'annotations.json' (COCO), or the folders 'images' and 'annotations' "
-            f"(Pascal VOC), or {str(root)!r} 'data.yaml' (YOLO). Received: {found}"
+            f"(Pascal VOC), or {str(root)!r} 'data.yaml' (YOLO). Received: {names}"
         )
     class_names, paths, objects = box_folder.read(folder, root)
     if not paths:
@@ -226,12 +228,14 @@ def _with_yolo(file, split, data, targets):
 def _image_files(folder, class_names, report=True):
     """Returns the paths of all files that end like an image, a list, and their labels, int32; warns of others."""
     every = folders.files_in_each([folder / name for name in class_names])
-    found = [list(filter(is_image, paths)) for paths in every]
+    files_of_classes = [list(filter(is_image, paths)) for paths in every]
     others = [path for paths in every for path in paths if not is_image(path) and not table_file.is_one(path)]
     if report and others:
         endings = sorted({ending(path) or os.path.basename(path) for path in others})
         left_out(f"{len(others)} files without an image extension: {', '.join(map(shown, endings[:10]))}")
-    return [*itertools.chain(*found)], np.repeat(np.arange(len(found), dtype="int32"), [*map(len, found)])
+    return [*itertools.chain(*files_of_classes)], np.repeat(
+        np.arange(len(files_of_classes), dtype="int32"), [*map(len, files_of_classes)]
+    )
 
 
 def _readable(paths, on_bad, targets=None):
@@ -259,8 +263,8 @@ def _readable(paths, on_bad, targets=None):
             )
         left_out(f"{len(bad)} of {len(paths)} images, which cannot be read", bad)
     readable = np.delete(np.arange(len(paths)), sorted(faults))
-    found = checked.records[readable]
-    digests, deep = found["digest"], found["highest"][found["highest"] >= 0]
+    records = checked.records[readable]
+    digests, deep = records["digest"], records["highest"][records["highest"] >= 0]
     warn_if_shallow(deep.max(initial=-1), f"{len(deep)} of {len(paths)} images have 16 bits per channel and")
     if targets is not None:
         of_targets = np.frombuffer(b"".join(targets[i].digest for i in readable), "uint8")

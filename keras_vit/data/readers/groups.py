@@ -39,8 +39,8 @@ def added(source, roots, data):
     near = {folder: _nearest(pathlib.Path(folder), roots) for folder in dict.fromkeys(map(os.path.dirname, paths))}
     groups = {}
     for file in filter(None, dict.fromkeys(near.values())):
-        found = table.read(file, file.parent, columns, (), skip=data.bad_images == "skip")
-        groups |= zip(map(_place, found.paths), found.groups.tolist())
+        rows = table.read(file, file.parent, columns, (), skip=data.bad_images == "skip")
+        groups |= zip(map(_place, rows.paths), rows.groups.tolist())
     lacking = [path for path in paths if path not in groups]
     if lacking:
         files = ", ".join(repr(str(file)) for file in dict.fromkeys(near.values()) if file)

@@ -35,9 +35,9 @@ def check_sizes(pairs, checked, what="mask"):
     """Raises ValueError unless each `masks.Mask`, or `depths.Depth`, has the size of its image."""
     seen = zip(pairs, inspection.inspect_all([image for image, _ in pairs]), checked)
     wrong = [
-        f"{path!r} of {found.size[0]} x {found.size[1]} pixels for an image of {image.size[0]} x {image.size[1]}"
-        for (_, path), image, found in seen
-        if image.size != found.size
+        f"{path!r} of {mask.size[0]} x {mask.size[1]} pixels for an image of {image.size[0]} x {image.size[1]}"
+        for (_, path), image, mask in seen
+        if image.size != mask.size
     ]
     if wrong:
         raise ValueError(f"A {what} must have the size of its image. Received: {wrong[0]}{more(wrong)}")

@@ -26,13 +26,13 @@ def pairs(images, folder, part, what, endings):
         ValueError: If an image has no such file, or two, or such a file no image; if two images have one name; for
             pictures and arrays of other endings.
     """
-    found, named = {}, {}
+    by_name, named = {}, {}
     for name, file in _named(map(str, files_in(folder / part)), folder / part):
         ending = pathlib.Path(file).suffix.lower()
         if ending in endings:
-            if name in found:
-                raise ValueError(f"Each image must have one {what}. Received: {found[name]!r}, {file!r}")
-            found[name] = file
+            if name in by_name:
+                raise ValueError(f"Each image must have one {what}. Received: {by_name[name]!r}, {file!r}")
+            by_name[name] = file
         elif ending in PIXELS:
             kinds = " or ".join("PNG" if ending == ".png" else ending for ending in endings)
             raise ValueError(f"{what.capitalize()}s must be {kinds} files. Received: {file!r}")
@@ -44,14 +44,14 @@ def pairs(images, folder, part, what, endings):
         named[name] = image
     where = " or ".join(f"{part}/NAME{ending}" for ending in endings)
     for rule, these, those, lacks in (
-        (f"Every image must have a {what}, {where}", named, found, what),
-        (f"Every {what} must have an image of its name", found, named, "image"),
+        (f"Every image must have a {what}, {where}", named, by_name, what),
+        (f"Every {what} must have an image of its name", by_name, named, "image"),
     ):
         if alone := [these[name] for name in these if name not in those]:
             raise ValueError(f"{rule}. Received: {alone[0]!r} without {lacks}{more(alone)}")
     if not named:
         raise ValueError(f"{str(folder / 'images')!r} must contain images. Received: none")
-    return [(image, found[name]) for name, image in named.items()]
+    return [(image, by_name[name]) for name, image in named.items()]
 
 
 def _named(files, folder):

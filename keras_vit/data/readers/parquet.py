@@ -40,17 +40,17 @@ def rows(file, stream, columns):
     Raises:
         ValueError: For damaged rows, and for cells that are too large.
     """
-    wanted = list(dict.fromkeys(columns))
+    names = list(dict.fromkeys(columns))
     schema = opened(file, stream).schema_arrow
-    table = opened(file, stream, [name for name in wanted if str(schema.field(name).type) in PLAIN])
-    _check_sizes(file, table.metadata, set(wanted))
-    batches, done = table.iter_batches(ROWS, columns=wanted), 0
-    while (values := _next(file, batches, done, columns)) is not None:
-        yield from zip(itertools.count(done + 1), map(list, zip(*values)))
-        done += len(values[0])
+    table = opened(file, stream, [name for name in names if str(schema.field(name).type) in PLAIN])
+    _check_sizes(file, table.metadata, set(names))
+    batches, row = table.iter_batches(ROWS, columns=names), 0
+    while (values := _next(file, batches, row, columns)) is not None:
+        yield from zip(itertools.count(row + 1), map(list, zip(*values)))
+        row += len(values[0])
 
 
-def _next(file, batches, done, columns):
+def _next(file, batches, row, columns):
     """Returns the cells of the next rows, a list for each column; `None` at the end."""
     import pyarrow
 
@@ -63,7 +63,7 @@ def _next(file, batches, done, columns):
         values = {name: batch.column(name).to_pylist() for name in columns}
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise ValueError(
-            f"{str(file)!r} cannot be read in one of the rows from {done + 1} to {done + ROWS}: {_line(error)}"
+            f"{str(file)!r} cannot be read in one of the rows from {row + 1} to {row + ROWS}: {_line(error)}"
         ) from None
     return [values[name] for name in columns]
 

@@ -78,8 +78,8 @@ class Stream:
             items = _parsed(records, self.features)
             if "labels" in items and self.labeled:
                 text = f"a label is outside the {len(self.class_names)} classes"
-                known = (items["labels"] >= 0) & (items["labels"] < len(self.class_names))
-                tf.debugging.Assert(tf.reduce_all(known), [text, items["labels"]])
+                inside = (items["labels"] >= 0) & (items["labels"] < len(self.class_names))
+                tf.debugging.Assert(tf.reduce_all(inside), [text, items["labels"]])
             if "segmentation_masks" in items:
                 text = "an image with a mask has an EXIF orientation: turn its pixels before"
                 tf.debugging.Assert(tf.reduce_all(orientations(items["images"]) == 1), [text])
@@ -130,8 +130,8 @@ class Stream:
         """Returns a hash of the class names, and of the names and sizes of the files and what is read of each."""
         pieces = [(pathlib.Path(path).name, tf.io.gfile.stat(path).length, *some) for path, *some in self.pieces]
         others = [name for name in self.targets if name != "labels"]
-        read = (self.class_names, pieces, others) if others else (self.class_names, pieces)
-        return hashlib.sha256(repr(read).encode()).hexdigest()
+        content = (self.class_names, pieces, others) if others else (self.class_names, pieces)
+        return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def _column(self, name, records):
         """Returns one feature of some records, as an array."""

@@ -33,11 +33,11 @@ def _check_no_splits(folder):
     """Raises ValueError if a folder to be split contains splits, which would be taken for classes."""
     names = inside(folder)
     if len(names) > 1 and {name.lower() for name in names} <= SPLITS:
-        known = {split[:2]: split for split in ("train", "validation", "test")}
-        given = " ".join(f"data.{known[name.lower()[:2]]}={name}" for name in names)
+        splits = {split[:2]: split for split in ("train", "validation", "test")}
+        words = " ".join(f"data.{splits[name.lower()[:2]]}={name}" for name in names)
         raise ValueError(
             f"{str(folder)!r} contains folders of splits, {', '.join(names)}: name them in place of splits of 'all', "
-            f"such as {given}"
+            f"such as {words}"
         )
 
 
@@ -64,5 +64,5 @@ def names_of(names):
 
 def inside(folder):
     """Returns the names of the folders in a folder, sorted in one form of Unicode; hidden ones are left out."""
-    found = (entry.name for entry in folder.iterdir() if entry.is_dir() and not folders.is_hidden(entry.name))
-    return sorted(found, key=lambda name: (composed(name), name))
+    names = (entry.name for entry in folder.iterdir() if entry.is_dir() and not folders.is_hidden(entry.name))
+    return sorted(names, key=lambda name: (composed(name), name))

@@ -52,14 +52,14 @@ class Table(NamedTuple):
 
 def column_of(target, columns, header):
     """Returns the names of the columns of a target, a tuple; an empty one if the table has none."""
-    given = columns.get(target)
-    if isinstance(given, dict):
+    column = columns.get(target)
+    if isinstance(column, dict):
         if target not in ("multilabels", "texts"):
-            raise ValueError(f"data.columns[{target!r}] must be the name of a column. Received: {checks.shown(given)}")
-        checks.options(f"data.columns[{target!r}]", given, ("names", "separator"))
-        given = given.get("names")
-    if given is not None:
-        return tuple(composed(str(name)) for name in ([given] if isinstance(given, str) else given))
+            raise ValueError(f"data.columns[{target!r}] must be the name of a column. Received: {checks.shown(column)}")
+        checks.options(f"data.columns[{target!r}]", column, ("names", "separator"))
+        column = column.get("names")
+    if column is not None:
+        return tuple(composed(str(name)) for name in ([column] if isinstance(column, str) else column))
     return next(((name,) for name in USUAL.get(target, ()) if name in header), ())
 
 
@@ -110,7 +110,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
                 raise ValueError(f"{path!r} is in line {lines[path]} too")
             row = {name: parse(cells[place]) for name, (parse, place) in parsers.items()}
         except ValueError as error:
-            bad += [f"line {number}: {error}"] * (wrong < MOST)
+            if wrong < MOST:
+                bad.append(f"line {number}: {error}")
             wrong += 1
             continue
         lines[path] = number

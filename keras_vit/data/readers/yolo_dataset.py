@@ -157,7 +157,7 @@ def labels_of(paths):
 
 def _label_files(image):
     folder, inside, name = f"{os.sep}{image}".rpartition(f"{os.sep}images{os.sep}")
-    places = [f"{folder}{os.sep}labels{os.sep}{name}"[len(os.sep) :]] * bool(inside) + [image]
+    places = [f"{folder}{os.sep}labels{os.sep}{name}"[len(os.sep) :], image] if inside else [image]
     return [f"{os.path.splitext(place)[0]}.txt" for place in places]
 
 

@@ -43,26 +43,26 @@ class Answer(TextTask, Classify):
         checks.options("model", recipe.model, (*models.ARGUMENTS, "weights", "head"))
 
     def on(self, source, arguments=None):
-        found, weights = Classify.on(self, source, arguments), (arguments or {}).get("weights")
-        found = found.as_trained(source, weights) if weights else TextTask.on(found, source)
-        known = {name.casefold(): name for name in found.classes}
-        alike = next((name for name in found.classes if known[name.casefold()] != name), None)
+        task, weights = Classify.on(self, source, arguments), (arguments or {}).get("weights")
+        task = task.as_trained(source, weights) if weights else TextTask.on(task, source)
+        names = {name.casefold(): name for name in task.classes}
+        alike = next((name for name in task.classes if names[name.casefold()] != name), None)
         if alike:
-            other = known[alike.casefold()]
+            other = names[alike.casefold()]
             warn(f"Answers that differ in capitals alone are different classes, such as {alike!r} and {other!r}.")
-        return found
+        return task
 
     def of_model(self, model):
         return TextTask.of_model(Classify.of_model(self, model), model)
 
     def model(self, *, weights=None, **arguments):
-        given = {"metadata": {"words": list(self.words)} if self.words else {"tokens": self.tokens}}
+        options = {"metadata": {"words": list(self.words)} if self.words else {"tokens": self.tokens}}
         if weights is not None:
             from keras_vit.checkpoints.pretrained import from_pretrained
 
             self.check_words_of(weights)
-            given |= {name: value for name, value in arguments.items() if name not in ("name", "variant")}
-            model = from_pretrained(weights, **given)
+            options |= {name: value for name, value in arguments.items() if name not in ("name", "variant")}
+            model = from_pretrained(weights, **options)
             if (length := model.input["texts"].shape[1]) != self.length:
                 raise ValueError(
                     f"Texts must have as many ids as in the model to start from, {length}. "
@@ -75,7 +75,7 @@ class Answer(TextTask, Classify):
             length=self.length,
             pad=self.ids_of().pad if self.words or self.tokens else 0,
             answer_dim=self.hidden or None,
-            **given,
+            **options,
             **arguments,
         )
 
@@ -87,6 +87,6 @@ class Answer(TextTask, Classify):
         return {"images": images, "texts": examples["texts"]}, labels
 
     def caption(self, output, example):
-        said = Classify.caption(self, output, example)
-        asked = self.text_of(example["texts"])
-        return f"{asked} {said}" if asked else said
+        answer = Classify.caption(self, output, example)
+        question = self.text_of(example["texts"])
+        return f"{question} {answer}" if question else answer

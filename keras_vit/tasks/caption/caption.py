@@ -62,8 +62,8 @@ class Caption(TextTask):
         return {"num_classes": 0, "pooling": "none"}
 
     def model(self, **arguments):
-        given = {**arguments, "num_classes": 0, "pooling": "none"}
-        image = self.vit(**{**given, **({"head": "new"} if given.get("weights") else {})})
+        options = {**arguments, "num_classes": 0, "pooling": "none"}
+        image = self.vit(**{**options, **({"head": "new"} if options.get("weights") else {})})
         rows, start, end, pad = self._marks()
         decoder = text_decoder(
             vocabulary=rows,
@@ -78,10 +78,15 @@ class Caption(TextTask):
         """Returns the rows of the table, and the ids of start, end and padding; the end may be the start too."""
         if not self.words and not self.tokens:
             return self.vocabulary, 1, 1, 0
-        made = self.ids_of()
-        if made.end is None:
+        tokenizer = self.ids_of()
+        if tokenizer.end is None:
             raise ValueError("A text must have an end: the table needs '<end>'. Received: a table without")
-        return made.size, made.end if made.start is None else made.start, made.end, made.pad
+        return (
+            tokenizer.size,
+            tokenizer.end if tokenizer.start is None else tokenizer.start,
+            tokenizer.end,
+            tokenizer.pad,
+        )
 
     def of_model(self, model):
         return super().of_model(model) if is_captioner(model) else self
@@ -109,6 +114,6 @@ class Caption(TextTask):
         return {self.text_of(np.asarray(output[:-1], "int64")) or "(nothing)": float(output[-1])}
 
     def caption(self, output, example):
-        (said, share), *_ = self.answer(output).items()
+        (prediction, share), *_ = self.answer(output).items()
         text = self.text_of(example["texts"])
-        return f"{text} ({share:.0%})" if text == said else f"“{text}”, written “{said}” ({share:.0%})"
+        return f"{text} ({share:.0%})" if text == prediction else f"“{text}”, written “{prediction}” ({share:.0%})"

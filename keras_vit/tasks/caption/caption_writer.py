@@ -38,8 +38,8 @@ class CaptionWriter:
         size = self.writer.size[0]
         filled = np.concatenate([images, np.repeat(images[-1:], size - len(images), axis=0)])
         begun = np.full((size, 1), self.marks["start"], "int32")
-        found = self.writer.predict_on_batch({"images": filled, "texts": begun})
-        ids, scores = (keras.ops.convert_to_numpy(each)[: len(images)] for each in found)
+        outputs = self.writer.predict_on_batch({"images": filled, "texts": begun})
+        ids, scores = (keras.ops.convert_to_numpy(each)[: len(images)] for each in outputs)
         return np.concatenate([ids[:, 1:], np.exp(scores)[:, None]], axis=1).astype("float32")
 
 

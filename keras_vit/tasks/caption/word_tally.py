@@ -32,16 +32,16 @@ class WordTally(Tally):
         Returns:
             For each image the share of characters that are right, at least 0.
         """
-        found = []
+        scores = []
         for written, text in zip(np.asarray(outputs), np.asarray(examples["texts"])):
-            ours, theirs = self.text_of(written[:-1].astype("int64")), self.text_of(text)
-            wrong = distance(ours, theirs)
-            self.exact += ours == theirs
+            prediction, label = self.text_of(written[:-1].astype("int64")), self.text_of(text)
+            wrong = distance(prediction, label)
+            self.exact += prediction == label
             self.count += 1
             self.wrong += wrong
-            self.characters += len(theirs)
-            found.append(max(1 - wrong / max(len(theirs), 1), 0))
-        return np.array(found)
+            self.characters += len(label)
+            scores.append(max(1 - wrong / max(len(label), 1), 0))
+        return np.array(scores)
 
     def result(self):
         if not self.count:

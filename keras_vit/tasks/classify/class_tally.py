@@ -47,13 +47,13 @@ class ClassTally(Tally):
         self.task = task
         check(task.metrics, task.loss, len(task.classes))
         self.counts = Counts(len(task.classes), task.metrics, task.loss)
-        theirs = [name for name in task.metrics if name not in SCORES]
-        self.theirs = {name: keras_metrics.KerasScore(name, distinct(task.classes)) for name in theirs}
-        taken = [name for score in self.theirs.values() for name in score.names if name in COLUMNS]
-        if taken:
+        names = [name for name in task.metrics if name not in SCORES]
+        self.theirs = {name: keras_metrics.KerasScore(name, distinct(task.classes)) for name in names}
+        columns = [name for score in self.theirs.values() for name in score.names if name in COLUMNS]
+        if columns:
             raise ValueError(
                 f"A metric of Keras, or your own, must have another name than {', '.join(COLUMNS)}: give it a `name`. "
-                f"Received: {', '.join(taken)}"
+                f"Received: {', '.join(columns)}"
             )
         if len(set(self.scores)) < len(self.scores):
             raise ValueError(f"Metrics must differ in name: give one a `name`. Received: {', '.join(self.scores)}")
@@ -66,15 +66,15 @@ class ClassTally(Tally):
             score.add(labels, certainty)
         own, highest = np.take_along_axis(certainty, labels[:, None], 1)[:, 0], certainty.max(-1)
         if self.keep:
-            kept = certainty if len(self.task.classes) <= MANY else certainty.astype("float32")
-            self.kept.append((labels, predictions, highest, kept))  # `kept`: (batch, classes)
+            shares = certainty if len(self.task.classes) <= MANY else certainty.astype("float32")
+            self.kept.append((labels, predictions, highest, shares))  # `kept`: (batch, classes)
         return np.where(predictions == labels, highest, own - highest)
 
     def result(self):
-        found = {}
+        scores = {}
         for name in self.task.metrics:
-            found |= self.theirs[name].result() if name in self.theirs else {name: float(SCORES[name](self.counts))}
-        return found | ({"calibration_error": self._calibration.error} if self.keep else {})
+            scores |= self.theirs[name].result() if name in self.theirs else {name: float(SCORES[name](self.counts))}
+        return scores | ({"calibration_error": self._calibration.error} if self.keep else {})
 
     @property
     def scores(self):

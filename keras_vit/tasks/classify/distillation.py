@@ -65,8 +65,8 @@ class Distiller(keras.Model):
         self.kind = kind
         self.weight = weight
         self.temperature = temperature
-        known = {layer.name: layer for layer in student.layers}
-        heads = {name: known[name].output for name in HEADS if name in known} or {"head": student.outputs[0]}
+        layers = {layer.name: layer for layer in student.layers}
+        heads = {name: layers[name].output for name in HEADS if name in layers} or {"head": student.outputs[0]}
         self.heads = keras.Model(student.inputs, heads)
         self.names = list(heads)
         self.built = True
@@ -76,8 +76,8 @@ class Distiller(keras.Model):
         return self.student.output_shape
 
     def call(self, images, training=None):
-        found = self.heads(images, training=training)
-        logits = ops.stack([found[name] for name in self.names], axis=1)  # (batch, heads, classes)
+        outputs = self.heads(images, training=training)
+        logits = ops.stack([outputs[name] for name in self.names], axis=1)  # (batch, heads, classes)
         return logits if training else ops.mean(logits, axis=1)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
@@ -104,8 +104,8 @@ class Distiller(keras.Model):
             yes = ops.log_sigmoid(target / t) - ops.log_sigmoid(logits / t)
             no = ops.log_sigmoid(-target / t) - ops.log_sigmoid(-logits / t)
             return t**2 * ops.sum(true * yes + false * no, axis=-1)
-        wanted = ops.softmax(target / t, axis=-1)
-        return t**2 * ops.sum(wanted * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
+        shares = ops.softmax(target / t, axis=-1)
+        return t**2 * ops.sum(shares * (ops.log_softmax(target / t) - ops.log_softmax(logits / t)), axis=-1)
 
     def get_config(self):
         return {
@@ -182,12 +182,12 @@ def check_models(student, teacher):
                 f"The teacher's {what} must be the student's, {getattr(student, what)}. "
                 f"Received: {getattr(teacher, what)}"
             )
-    wanted, taken = about["student"].range, about["teacher"].range
-    if wanted != taken:
-        raise ValueError(f"The teacher must take pixels in the student's range, {wanted}. Received: {taken}")
-    names, theirs = about["student"].labels, about["teacher"].labels
-    if differ(names, theirs):
-        said = f"the student's classes in their order, {', '.join(names)!s:.100}. Received: {', '.join(theirs)!s:.100}"
-        if any(name != other and name in theirs for name, other in zip(names, theirs)):
-            raise ValueError(f"The teacher must have {said}. To rename them: keras_vit.class_names(teacher, names)")
-        warn(f"The teacher's classes have other names. It is taken to have {said}")
+    own_range, teacher_range = about["student"].range, about["teacher"].range
+    if own_range != teacher_range:
+        raise ValueError(f"The teacher must take pixels in the student's range, {own_range}. Received: {teacher_range}")
+    names, others = about["student"].labels, about["teacher"].labels
+    if differ(names, others):
+        rule = f"the student's classes in their order, {', '.join(names)!s:.100}. Received: {', '.join(others)!s:.100}"
+        if any(name != other and name in others for name, other in zip(names, others)):
+            raise ValueError(f"The teacher must have {rule}. To rename them: keras_vit.class_names(teacher, names)")
+        warn(f"The teacher's classes have other names. It is taken to have {rule}")

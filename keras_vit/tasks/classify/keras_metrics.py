@@ -28,8 +28,8 @@ def texts(metrics):
 def _text(metric):
     if not callable(metric):  # a metric object is too
         return metric
-    made = isinstance(metric, keras.metrics.Metric)
-    kind = type(metric) if made else metric
+    is_object = isinstance(metric, keras.metrics.Metric)
+    kind = type(metric) if is_object else metric
     name = getattr(kind, "__name__", "")
     if getattr(keras.metrics, name, None) is kind:
         name = KERAS + name
@@ -40,7 +40,7 @@ def _text(metric):
                 "A metric of your own must be registered, by keras.saving.register_keras_serializable, so that a run's "
                 f"files can name it. Received: {checks.shown(metric)}"
             )
-    if not made:
+    if not is_object:
         return name
     config = {key: value for key, value in metric.get_config().items() if key != "dtype"}
     text = f"{name}({', '.join(f'{key}={value!r}' for key, value in config.items())})"
@@ -80,8 +80,8 @@ def is_known(text):
 def _found(name):
     if not name.startswith(KERAS):
         return keras.saving.get_registered_object(name) if ">" in name else None
-    found = getattr(keras.metrics, name.removeprefix(KERAS), None)
-    return found if callable(found) else None
+    metric = getattr(keras.metrics, name.removeprefix(KERAS), None)
+    return metric if callable(metric) else None
 
 
 class KerasScore:
@@ -111,9 +111,9 @@ class KerasScore:
             self.name = self.metric.name
             if inspect.isclass(kind) and (other := kind.from_config(settings).name) != self.name:
                 self.name = re.sub(r"_\d+$", "", other)  # Keras numbers names that are not given: own, own_1, own_2
-            taken = [*inspect.signature(self.metric.update_state).parameters][:2]
-            if taken != ["y_true", "y_pred"]:
-                raise ValueError(f"its update_state takes {', '.join(taken)}")
+            parameters = [*inspect.signature(self.metric.update_state).parameters][:2]
+            if parameters != ["y_true", "y_pred"]:
+                raise ValueError(f"its update_state takes {', '.join(parameters)}")
             if settings.get("from_logits"):
                 raise ValueError("from_logits=True is for logits")
             self.add(np.array([0]), np.full((1, len(classes)), 1 / len(classes)))  # before any work
@@ -124,10 +124,10 @@ class KerasScore:
                 )
             self.metric.reset_state()
         except Exception as error:  # whatever a metric raises
-            said = str(error).strip().splitlines()
+            reason = str(error).strip().splitlines()
             raise ValueError(
                 "A metric must compare labels and probabilities, (images, classes), and return a number, or one a "
-                f"class. Received: {text!r}: {said[0] if said else type(error).__name__:.200}"
+                f"class. Received: {text!r}: {reason[0] if reason else type(error).__name__:.200}"
             ) from error
 
     def add(self, labels, probabilities):
@@ -146,14 +146,14 @@ class KerasScore:
         count = len(self.classes)
         for first in range(0, count, ROWS):  # most metrics need one turn
             labels = np.arange(first, min(first + ROWS, count))
-            others, found = np.full((2, len(labels), count), (1 - SURE) / count), []
+            others, results = np.full((2, len(labels), count), (1 - SURE) / count), []
             others[1, np.arange(len(labels)), labels] = 0  # less than any other
             for probabilities, chosen in zip(others, (labels, (labels + 1) % count)):
                 probabilities[np.arange(len(labels)), chosen] = SURE
                 self.metric.reset_state()
                 self.add(labels, probabilities)
-                found.append([*self.result().values()])
-            if not np.array_equal(*found, equal_nan=True):
+                results.append([*self.result().values()])
+            if not np.array_equal(*results, equal_nan=True):
                 return True
         return False
 

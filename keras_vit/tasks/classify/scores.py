@@ -88,15 +88,15 @@ def _kappa(counts):
 
 
 def _quadratic_kappa(counts):
-    places, (true, said) = np.arange(len(counts.total)), (counts.total, counts.predicted)
-    by_chance = true @ places**2 + said @ places**2 - 2 * (true @ places) * (said @ places / counts.images)
+    places, (true, predicted) = np.arange(len(counts.total)), (counts.total, counts.predicted)
+    by_chance = true @ places**2 + predicted @ places**2 - 2 * (true @ places) * (predicted @ places / counts.images)
     return 1 - _ratio(counts.distance, by_chance)
 
 
 def _matthews(counts):
-    images, true, said = float(counts.images), counts.total.astype("float64"), counts.predicted.astype("float64")
-    both = counts.right.sum() * images - true @ said
-    spread = np.sqrt(images**2 - true @ true) * np.sqrt(images**2 - said @ said)
+    images, true, predicted = float(counts.images), counts.total.astype("float64"), counts.predicted.astype("float64")
+    both = counts.right.sum() * images - true @ predicted
+    spread = np.sqrt(images**2 - true @ true) * np.sqrt(images**2 - predicted @ predicted)
     return both / spread if spread else 0.0
 
 
@@ -156,6 +156,6 @@ def log_odds(outputs, loss):
     others[rows, first] = -np.inf
     logs = log_softmax(outputs, -1)
     logs[rows, first] = -np.inf
-    found = logs - np.log1p(-np.exp(logs))  # these are 1/2 at most
-    found[rows, first] = outputs[rows, first] - logsumexp(others, -1)
-    return found.astype("float32")
+    odds = logs - np.log1p(-np.exp(logs))  # these are 1/2 at most
+    odds[rows, first] = outputs[rows, first] - logsumexp(others, -1)
+    return odds.astype("float32")

@@ -100,9 +100,9 @@ class SeveralLabels(Labels):
 
     def caption(self, output, example):
         names, labels = np.array(distinct(self.task.classes), object), np.asarray(example["multilabels"])
-        found, known = self.probabilities(output) >= self._thresholds, labels >= 0
-        true, said = (", ".join(names[chosen]) or "no label" for chosen in (labels == 1, found))
-        return true if (found == (labels == 1))[known].all() else f"{true}; predicted {said}"
+        predicted, labeled = self.probabilities(output) >= self._thresholds, labels >= 0
+        true, prediction = (", ".join(names[chosen]) or "no label" for chosen in (labels == 1, predicted))
+        return true if (predicted == (labels == 1))[labeled].all() else f"{true}; predicted {prediction}"
 
     def _check_metrics(self):
         if self.task.metrics != ("accuracy",):  # the default

@@ -50,7 +50,7 @@ class SeveralLoss(Loss):
 
     def call(self, y_true, y_pred):
         labels = ops.cast(y_true, y_pred.dtype)
-        known = ops.cast(labels >= 0, y_pred.dtype)
+        mask = ops.cast(labels >= 0, y_pred.dtype)
         labels = ops.maximum(labels, 0.0) * (1 - self.label_smoothing) + self.label_smoothing / 2
         positive, negative = -ops.log_sigmoid(y_pred), -ops.log_sigmoid(-y_pred)
         if self.kind == "asymmetric":
@@ -58,4 +58,4 @@ class SeveralLoss(Loss):
             negative = -(shifted**FOCUS) * ops.log1p(-shifted)
         if self.weights is not None:
             positive = positive * ops.convert_to_tensor(self.weights, y_pred.dtype)
-        return ops.sum(known * (labels * positive + (1 - labels) * negative), axis=-1)  # (batch,)
+        return ops.sum(mask * (labels * positive + (1 - labels) * negative), axis=-1)  # (batch,)

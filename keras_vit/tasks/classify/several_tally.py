@@ -29,9 +29,9 @@ class SeveralTally(Tally):
     def add(self, examples, outputs):
         labels, logits = np.asarray(examples["multilabels"], "int8"), np.asarray(outputs, "float32")
         self.kept.append((labels, logits))
-        known, shares = labels >= 0, _shares(logits)
+        labeled, shares = labels >= 0, _shares(logits)
         right = np.where(labels == 1, shares, 1 - shares)
-        return np.where(known, right, 0).sum(-1) / np.maximum(known.sum(-1), 1)  # 0 where nothing is known
+        return np.where(labeled, right, 0).sum(-1) / np.maximum(labeled.sum(-1), 1)  # 0 where nothing is known
 
     def result(self):
         right, wrong, missed = self.counts
@@ -76,8 +76,11 @@ class SeveralTally(Tally):
         """Labels that hold and are found, that do not and are, and that do and are not: `(3, classes)`."""
         sums = np.zeros((3, len(self.names)), "int64")
         for labels, logits in self.kept:
-            found = _shares(logits) >= self.thresholds
-            sums += [(said & (labels == true)).sum(0) for said, true in ((found, 1), (found, 0), (~found, 1))]
+            predicted = _shares(logits) >= self.thresholds
+            sums += [
+                (predictions & (labels == true)).sum(0)
+                for predictions, true in ((predicted, 1), (predicted, 0), (~predicted, 1))
+            ]
         return sums
 
     @property
@@ -93,8 +96,8 @@ class SeveralTally(Tally):
     def _of(self, i):
         """Returns whether the images of which it is known have class i, and their probabilities."""
         labels, logits = (np.concatenate([part[k][:, i] for part in self.kept]) for k in (0, 1))
-        known = labels >= 0
-        return labels[known] == 1, _shares(logits[known])
+        labeled = labels >= 0
+        return labels[labeled] == 1, _shares(logits[labeled])
 
 
 def measures(true, shares):

@@ -80,14 +80,14 @@ class Contrast(TextTask):
     def read(self, source, training=False):
         from keras_vit.data.readers.texts import by_image
 
-        found = super().read(by_image(source), training)  # an image is no negative of itself
-        ids = found.targets["texts"]
+        rows = super().read(by_image(source), training)  # an image is no negative of itself
+        ids = rows.targets["texts"]
         if training and (ids == ids[:1]).all():
             raise ValueError(
                 "Contrast learns to tell texts apart: training images must have two different ones, in words that it "
                 f"knows. Received: {len(ids)} images with the same text"
             )
-        return found
+        return rows
 
     def settled(self, source):
         return {} if self.start else {"num_classes": self.width}
@@ -154,8 +154,8 @@ class Contrast(TextTask):
         return f"similarity {answer['similarity']:.2f}"
 
     def caption(self, output, example):
-        said = self.text_of(example["texts"])
-        return f"{said + ': ' if said else ''}{self.heading(output)}"
+        text = self.text_of(example["texts"])
+        return f"{text + ': ' if text else ''}{self.heading(output)}"
 
 
 def _pooled(end):

@@ -77,10 +77,10 @@ class RecallTally(Tally):
         cosines = np.einsum("ic,ic->i", *(rows.astype("float32") for rows in (images, texts[own])))
         order = np.lexsort((-cosines, ranks))  # the best first
         order = order[order < len(pictures)]
-        shown = min(SHOWN, len(order) // 2)
+        count = min(SHOWN, len(order) // 2)
         drawn = {}
-        for which, some in (("best", order[:shown]), ("worst", order[::-1][:shown])):
-            if shown:
+        for which, some in (("best", order[:count]), ("worst", order[::-1][:count])):
+            if count:
                 words = [[self.text_of(ids[i]) for i in found[some]] for found in (own, first)]
                 caption = (
                     f"The {which} images: their text, its place among {len(texts):,} texts, and the nearest other."

@@ -53,9 +53,9 @@ class Depth(Task):
             raise ValueError("Depth.largest is of data in meters, and Depth.disparity of inverse depth. Received: both")
 
     def of_model(self, model):
-        stated = head_of(model) or {}
-        metric = stated.get("kind") == "depth" and stated["end"] == "sigmoid"
-        return dataclasses.replace(self, classes=(), largest=stated["scale"]) if metric else self
+        head = head_of(model) or {}
+        metric = head.get("kind") == "depth" and head["end"] == "sigmoid"
+        return dataclasses.replace(self, classes=(), largest=head["scale"]) if metric else self
 
     def fits(self, model):
         return True
@@ -63,12 +63,12 @@ class Depth(Task):
     def model(self, **arguments):
         self.check()
         encoder = dense.encoder(arguments, 0, "model of depth")
-        stated = dense.head_in(arguments.get("weights")) or {}
-        own = stated if stated.get("kind") == "depth" and self.width is None else self._head(encoder)
+        head = dense.head_in(arguments.get("weights")) or {}
+        own = head if head.get("kind") == "depth" and self.width is None else self._head(encoder)
         end = {"end": "relu", "scale": 1.0} if self.largest is None else {"end": "sigmoid", "scale": self.largest}
-        kept = stated and self.largest is None and stated.get("end") == "relu"
-        model = with_head(encoder, own | ({} if kept else end))
-        if not stated and self.largest is None:
+        same_end = head and self.largest is None and head.get("end") == "relu"
+        model = with_head(encoder, own | ({} if same_end else end))
+        if not head and self.largest is None:
             model.get_layer("head").depth.bias.assign([START])
         return dense.finished(encoder, model.output, arguments, self.classes, "model of depth")
 
@@ -126,28 +126,28 @@ class Depth(Task):
     def caption(self, output, example):
         tally = self.tally()
         tally.add({"depths": [example["depths"]]}, [output])
-        found = tally.result()
-        return f"relative error {found['abs_rel']:.3f}, {found['delta1']:.1%} of the pixels right up to a quarter"
+        scores = tally.result()
+        return f"relative error {scores['abs_rel']:.3f}, {scores['delta1']:.1%} of the pixels right up to a quarter"
 
     def picture(self, image, output, example=None):
         from keras_vit.plots.canvas import side_by_side
 
-        found = np.asarray(output)[..., 0]
-        drawn = [super().picture(image, output), self._colors(found, self.largest is None)]
+        prediction = np.asarray(output)[..., 0]
+        drawn = [super().picture(image, output), self._colors(prediction, self.largest is None)]
         if example is not None and "depths" in example:
             truth = depth_pixels(example["depths"])
-            truth = truth[tuple(np.ix_(*(np.arange(n) * m // n for n, m in zip(found.shape, truth.shape))))]
+            truth = truth[tuple(np.ix_(*(np.arange(n) * m // n for n, m in zip(prediction.shape, truth.shape))))]
             colors = self._colors(np.where(truth > 0, truth, np.nan), self.disparity)
             drawn.append(colors)
         return side_by_side(drawn)  # the image, the prediction, then the truth
 
     def _colors(self, values, inverse):
         """Returns a map in colors, near pixels bright, and holes black."""
-        known = ~np.isnan(values)
+        mask = ~np.isnan(values)
         near = values if inverse else 1 / np.maximum(values, 1e-6)
-        least = float(np.min(near, where=known, initial=np.inf))
-        colors = colored_map(np.where(known, near, least))
-        return np.where(known[..., None], colors, 0).astype("uint8")
+        least = float(np.min(near, where=mask, initial=np.inf))
+        colors = colored_map(np.where(mask, near, least))
+        return np.where(mask[..., None], colors, 0).astype("uint8")
 
 
 def _digits(value):

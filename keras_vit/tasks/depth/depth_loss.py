@@ -30,12 +30,12 @@ class DepthLoss(Loss):
         self.gradients = gradients
 
     def call(self, y_true, y_pred):
-        known = ops.cast(y_true > 0, y_pred.dtype)
-        error = (_aligned(y_pred, known) - _aligned(ops.cast(y_true, y_pred.dtype), known)) * known
+        mask = ops.cast(y_true > 0, y_pred.dtype)
+        error = (_aligned(y_pred, mask) - _aligned(ops.cast(y_true, y_pred.dtype), mask)) * mask
         axes = (1, 2, 3)
-        loss = ops.sum(ops.abs(error), axes) / ops.maximum(2 * ops.sum(known, axes), 1)  # (batch,)
+        loss = ops.sum(ops.abs(error), axes) / ops.maximum(2 * ops.sum(mask, axes), 1)  # (batch,)
         for i in range(SCALES if self.gradients else 0):
-            some, there = error[:, :: 2**i, :: 2**i], known[:, :: 2**i, :: 2**i]
+            some, there = error[:, :: 2**i, :: 2**i], mask[:, :: 2**i, :: 2**i]
             down = ops.abs(some[:, 1:] - some[:, :-1]) * there[:, 1:] * there[:, :-1]
             across = ops.abs(some[:, :, 1:] - some[:, :, :-1]) * there[:, :, 1:] * there[:, :, :-1]
             steps = ops.sum(down, axes) + ops.sum(across, axes)
@@ -43,14 +43,14 @@ class DepthLoss(Loss):
         return loss  # (batch,)
 
 
-def _aligned(maps, known):
+def _aligned(maps, mask):
     """Returns maps less their medians, over their mean absolute deviations; of known pixels."""
-    count = ops.sum(known, (1, 2, 3), keepdims=True)  # (batch, 1, 1, 1)
-    flat = ops.reshape(ops.where(known > 0, maps, 1e9), (ops.shape(maps)[0], -1))  # unknown ones are sorted last
+    count = ops.sum(mask, (1, 2, 3), keepdims=True)  # (batch, 1, 1, 1)
+    flat = ops.reshape(ops.where(mask > 0, maps, 1e9), (ops.shape(maps)[0], -1))  # unknown ones are sorted last
     middle = ops.cast(ops.maximum((count[:, 0, 0] - 1) // 2, 0), "int32")  # (batch, 1)
     median = ops.take_along_axis(ops.sort(flat, axis=1), middle, axis=1)[:, :, None, None]
     median = ops.where(count > 0, median, 0.0)
-    moved = (maps - median) * known
+    moved = (maps - median) * mask
     return moved / (ops.sum(ops.abs(moved), (1, 2, 3), keepdims=True) / ops.maximum(count, 1) + TINY)
 
 
@@ -73,11 +73,11 @@ class MetersLoss(Loss):
         self.share = share
 
     def call(self, y_true, y_pred):
-        known = ops.cast(y_true > 0, y_pred.dtype)
-        ratio = ops.log(ops.maximum(y_pred, TINY)) - ops.log(ops.where(known > 0, y_true, 1.0))
-        count = ops.maximum(ops.sum(known, (1, 2, 3)), 1)
-        mean = ops.sum(ratio * known, (1, 2, 3)) / count
-        square = ops.sum(ratio**2 * known, (1, 2, 3)) / count
+        mask = ops.cast(y_true > 0, y_pred.dtype)
+        ratio = ops.log(ops.maximum(y_pred, TINY)) - ops.log(ops.where(mask > 0, y_true, 1.0))
+        count = ops.maximum(ops.sum(mask, (1, 2, 3)), 1)
+        mean = ops.sum(ratio * mask, (1, 2, 3)) / count
+        square = ops.sum(ratio**2 * mask, (1, 2, 3)) / count
         return ops.sqrt(ops.maximum(square - self.share * mean**2, 0) + 1e-6)  # (batch,)
 
 
@@ -95,23 +95,23 @@ class RelativeError(ImageMean):
         self.inverse = inverse
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        known = ops.cast(y_true > 0, self.dtype)
-        truth = ops.where(known > 0, ops.cast(y_true, self.dtype), 1.0)
-        found = ops.cast(y_pred, self.dtype)
+        mask = ops.cast(y_true > 0, self.dtype)
+        truth = ops.where(mask > 0, ops.cast(y_true, self.dtype), 1.0)
+        prediction = ops.cast(y_pred, self.dtype)
         if self.inverse:
-            least = ops.min(ops.where(known > 0, truth, 1e9), (1, 2, 3), keepdims=True)
-            truth, found = 1 / truth, 1 / ops.maximum(_fitted(found, truth, known), least)
-        errors = ops.abs(found - truth) / truth * known
-        count = ops.sum(known, (1, 2, 3))
+            least = ops.min(ops.where(mask > 0, truth, 1e9), (1, 2, 3), keepdims=True)
+            truth, prediction = 1 / truth, 1 / ops.maximum(_fitted(prediction, truth, mask), least)
+        errors = ops.abs(prediction - truth) / truth * mask
+        count = ops.sum(mask, (1, 2, 3))
         weight = 1.0 if sample_weight is None else ops.reshape(ops.cast(sample_weight, self.dtype), (-1,))
         weight = weight * ops.cast(count > 0, self.dtype)
         return super().update_state(ops.sum(errors, (1, 2, 3)) / ops.maximum(count, 1), weight)
 
 
-def _fitted(found, truth, known):
+def _fitted(prediction, truth, mask):
     """Returns maps of the scale, at least 0, and shift that fit true ones best, by least squares over known pixels."""
-    axes, count = (1, 2, 3), ops.maximum(ops.sum(known, (1, 2, 3), keepdims=True), 1)
-    mean, wanted = (ops.sum(x * known, axes, keepdims=True) / count for x in (found, truth))
-    moved = (found - mean) * known
-    slope = ops.maximum(ops.sum(moved * (truth - wanted), axes, keepdims=True), 0)
-    return wanted + slope / ops.maximum(ops.sum(moved**2, axes, keepdims=True), 1e-12) * (found - mean)
+    axes, count = (1, 2, 3), ops.maximum(ops.sum(mask, (1, 2, 3), keepdims=True), 1)
+    mean, center = (ops.sum(x * mask, axes, keepdims=True) / count for x in (prediction, truth))
+    moved = (prediction - mean) * mask
+    slope = ops.maximum(ops.sum(moved * (truth - center), axes, keepdims=True), 0)
+    return center + slope / ops.maximum(ops.sum(moved**2, axes, keepdims=True), 1e-12) * (prediction - mean)

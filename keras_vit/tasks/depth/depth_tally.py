@@ -30,24 +30,24 @@ class DepthTally(Tally):
         errors = []
         for depth, output in zip(examples["depths"], outputs):
             values = depth_pixels(depth).astype("float64")
-            known = values > 0
-            found = resized_map(np.asarray(output, "float32")[..., 0], values.shape)[known].astype("float64")
-            truth = values[known] * (1 if self.disparity else self.unit)
+            mask = values > 0
+            prediction = resized_map(np.asarray(output, "float32")[..., 0], values.shape)[mask].astype("float64")
+            truth = values[mask] * (1 if self.disparity else self.unit)
             inverse = truth if self.disparity else 1 / truth
             if self.inverse:
-                found = 1 / np.maximum(fitted(found, inverse), inverse.min())
-            truth, found = 1 / inverse, np.maximum(found, 1e-6)
-            errors.append(np.mean(np.abs(found - truth) / truth))
+                prediction = 1 / np.maximum(fitted(prediction, inverse), inverse.min())
+            truth, prediction = 1 / inverse, np.maximum(prediction, 1e-6)
+            errors.append(np.mean(np.abs(prediction - truth) / truth))
             self.note("abs_rel", errors[-1])
-            self.note("delta1", np.mean(np.maximum(found / truth, truth / found) < NEAR))
+            self.note("delta1", np.mean(np.maximum(prediction / truth, truth / prediction) < NEAR))
         return -np.asarray(errors)
 
 
-def fitted(found, truth):
+def fitted(prediction, truth):
     """Returns numbers of the scale and shift that fit others best, by least squares.
 
     A scale is at least 0: what says that near is far is not right after it was turned round.
     """
-    moved = found - found.mean()
+    moved = prediction - prediction.mean()
     slope = (moved * (truth - truth.mean())).sum() / max((moved**2).sum(), 1e-12)
     return truth.mean() + max(slope, 0.0) * moved

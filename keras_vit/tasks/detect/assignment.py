@@ -33,8 +33,8 @@ def assign(costs, counts):
     def add_row(row, state):
         of_rows, of_columns, owners, chosen = state
         active = row < counts
-        found = _shortest_path(costs, row, active, of_rows, of_columns, owners)
-        seen_rows, seen, low, shortest, path, end = found
+        search = _shortest_path(costs, row, active, of_rows, of_columns, owners)
+        seen_rows, seen, low, shortest, path, end = search
         own = ops.expand_dims(low, 1)
         places = ops.take_along_axis(shortest, ops.maximum(chosen, 0), axis=1)  # of each row's column
         steps = own - ops.where(ops.arange(rows) == row, 0.0, places)

@@ -51,8 +51,8 @@ class BoxTally(Tally):
             self.truth.append(np.hstack([index[0], sides(edges), ignore[:, None], classes[:, None]]))
             self.found.append(np.hstack([index[1], sides(output), best[:, None], label[:, None]])[best > 0])
             likely = best >= max(self.score, 1e-6)
-            found = output[likely, :4], label[likely]
-            scores.append(f1((edges, classes), found, best[likely], ignore))
+            predictions = output[likely, :4], label[likely]
+            scores.append(f1((edges, classes), predictions, best[likely], ignore))
             self.images += 1
         return np.asarray(scores)
 
@@ -76,7 +76,7 @@ class BoxTally(Tally):
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
 
-        truth, found = (np.concatenate(rows) if rows else np.zeros((0, 7)) for rows in (self.truth, self.found))
+        truth, predictions = (np.concatenate(rows) if rows else np.zeros((0, 7)) for rows in (self.truth, self.found))
         precision = np.full((10, 101, len(self.names)), -1.0)
         if not len(truth):
             return precision
@@ -92,8 +92,8 @@ class BoxTally(Tally):
                 ],
             }
             coco.createIndex()
-            given = coco.loadRes(found) if len(found) else _empty(coco)
-            evaluation = COCOeval(coco, given, "bbox")
+            results = coco.loadRes(predictions) if len(predictions) else _empty(coco)
+            evaluation = COCOeval(coco, results, "bbox")
             evaluation.params.areaRng, evaluation.params.areaRngLbl = [[0, 1e10]], ["all"]
             evaluation.params.maxDets = [100]
             evaluation.evaluate()
@@ -115,23 +115,23 @@ def sides(edges):
 
 
 def _mean(precision):
-    known = precision[precision > -1]
-    return float(known.mean()) if known.size else (0.0 if precision.ndim == 3 else np.nan)
+    measured = precision[precision > -1]
+    return float(measured.mean()) if measured.size else (0.0 if precision.ndim == 3 else np.nan)
 
 
-def f1(truth, found, scores, ignore=None):
+def f1(truth, predictions, scores, ignore=None):
     """Returns the harmonic mean of precision and recall of the boxes of one image; 1 if there are none and were none.
 
     Args:
         truth: Edges in pixels, `(n, 4)`, and classes, `(n,)`.
-        found: The same of what was found.
+        predictions: The same of what was found.
         scores: Of what was found. The highest is matched first, with the box of its class that it covers best.
         ignore: Whether each of the truth is a region to ignore; what lies in one, and is no object, does not count.
     """
     ignore = np.zeros(len(truth[1]), bool) if ignore is None else ignore
-    alike = found[1][:, None] == truth[1][None]
-    shares = convert_to_numpy(iou(found[0], truth[0])) * alike * ~ignore
-    inside = (overlap(found[0], truth[0]) * alike * ignore).max(1, initial=0) >= HALF
+    alike = predictions[1][:, None] == truth[1][None]
+    shares = convert_to_numpy(iou(predictions[0], truth[0])) * alike * ~ignore
+    inside = (overlap(predictions[0], truth[0]) * alike * ignore).max(1, initial=0) >= HALF
     right = left_out = 0
     for i in np.argsort(-scores, kind="stable"):
         if shares[i].max(initial=0) >= HALF:
@@ -139,13 +139,13 @@ def f1(truth, found, scores, ignore=None):
             right += 1
         else:
             left_out += inside[i]
-    count = np.sum(~ignore) + len(found[1]) - left_out
+    count = np.sum(~ignore) + len(predictions[1]) - left_out
     return float(2 * right / count) if count else 1.0
 
 
-def overlap(found, regions):
+def overlap(boxes, regions):
     """Returns the share of each box that lies in each region, `(found, regions)`; edges as in `f1`."""
-    low = np.maximum(found[:, None, :2], regions[None, :, :2])
-    high = np.minimum(found[:, None, 2:], regions[None, :, 2:])
-    sizes = np.prod(found[:, 2:] - found[:, :2], axis=-1)
+    low = np.maximum(boxes[:, None, :2], regions[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], regions[None, :, 2:])
+    sizes = np.prod(boxes[:, 2:] - boxes[:, :2], axis=-1)
     return np.prod(np.maximum(high - low, 0), axis=-1) / np.maximum(sizes, 1e-9)[:, None]

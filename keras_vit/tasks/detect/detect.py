@@ -83,10 +83,10 @@ class Detect(WithHead, Task):
         """
         from keras_vit.checkpoints.dense_heads import yolos_in
 
-        given = flat(arguments)
-        fixed = sorted({"variant", "weights", "head", "tokens.registers"} & set(given))
+        options = flat(arguments)
+        fixed = sorted({"variant", "weights", "head", "tokens.registers"} & set(options))
         if fixed:
-            raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={given[fixed[0]]!r}")
+            raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={options[fixed[0]]!r}")
         classes, most = yolos_in(source)
         task = cls(classes=classes, head="tokens", most=most)
         model = task.model(variant=None, weights=source, head="require", **arguments)
@@ -132,11 +132,11 @@ class Detect(WithHead, Task):
         encoder = dense.encoder(arguments, len(self.classes), "detector")
         if self.head_kind == "points":
             start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")
-            found = dense.dpt(encoder, len(start), self.head_options["width"], start)
-            output = PointBoxes(self.most, name="boxes")(found)
+            maps = dense.dpt(encoder, len(start), self.head_options["width"], start)
+            output = PointBoxes(self.most, name="boxes")(maps)
         else:
-            found = self._tokens(encoder) if self.head_kind == "tokens" else self._queries(encoder, **self.head_options)
-            output = SetBoxes(name="boxes")(found)
+            maps = self._tokens(encoder) if self.head_kind == "tokens" else self._queries(encoder, **self.head_options)
+            output = SetBoxes(name="boxes")(maps)
         return dense.finished(encoder, output, arguments, self.classes, "detector")
 
     def _tokens(self, encoder):
@@ -192,8 +192,10 @@ class Detect(WithHead, Task):
         if not len(scores):
             return {"nothing": 1 - float(np.asarray(output)[:, 4:].max())}
         names = distinct(self.classes)
-        found = {f"{(classes == i).sum()} {names[i]}": float(scores[classes == i].max()) for i in set(classes)}
-        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+        scores_of_classes = {
+            f"{(classes == i).sum()} {names[i]}": float(scores[classes == i].max()) for i in set(classes)
+        }
+        return dict(sorted(scores_of_classes.items(), key=lambda pair: -pair[1]))
 
     def listed(self, output, top):
         return [*self.answer(output).items()]  # objects of all classes that were found

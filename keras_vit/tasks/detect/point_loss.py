@@ -40,14 +40,14 @@ class PointLoss(Loss):
         from keras_vit.layers.heads.point_boxes import edges
 
         boxes, y_pred = ops.cast(y_true, "float32"), ops.cast(y_pred, "float32")
-        heat, wanted, weights = map(ops.stop_gradient, targets(boxes, y_pred.shape[1:3], y_pred.shape[3] - 4))
+        heat, true_edges, weights = map(ops.stop_gradient, targets(boxes, y_pred.shape[1:3], y_pred.shape[3] - 4))
         logits = y_pred[..., 4:]
         shares = ops.sigmoid(logits)
         at_center = (1 - shares) ** ALPHA * ops.log_sigmoid(logits)
         around = (1 - heat) ** BETA * shares**ALPHA * ops.log_sigmoid(-logits)
         around = around * ops.stop_gradient(1 - regions(boxes, y_pred.shape[1:3], logits.shape[3]))
         focal = -ops.sum(ops.where(heat == 1, at_center, around), axis=(1, 2, 3))
-        apart = ops.sum(weights * (1 - paired_giou(edges(y_pred), wanted)), axis=(1, 2))
+        apart = ops.sum(weights * (1 - paired_giou(edges(y_pred), true_edges)), axis=(1, 2))
         objects = ops.sum(ops.cast(boxes[..., 4] >= 0, "float32"), axis=1)
         return (focal + self.box_weight * apart) / ops.maximum(objects, 1)  # (batch,)
 

@@ -43,11 +43,11 @@ class SetLoss(Loss):
         y_true = ops.repeat(y_true, blocks, axis=0)
         y_pred = ops.reshape(y_pred, (-1, queries, channels))  # (batch * blocks, queries, channels)
         edges, logits = y_pred[..., :4], y_pred[..., 4:]
-        wanted, known = y_true[..., :4], y_true[..., 4] >= 0
-        labels = ops.where(known, ops.cast(y_true[..., 4], "int32"), 0)
+        true_edges, is_object = y_true[..., :4], y_true[..., 4] >= 0
+        labels = ops.where(is_object, ops.cast(y_true[..., 4], "int32"), 0)
         shares = ops.take_along_axis(ops.softmax(logits), ops.expand_dims(labels, 1), axis=2)  # (n, queries, objects)
-        costs = self._apart(wanted, edges) - ops.transpose(shares, (0, 2, 1))
-        matched = assign(costs, ops.sum(ops.cast(known, "int32"), axis=1))  # (n, objects): a query each
+        costs = self._apart(true_edges, edges) - ops.transpose(shares, (0, 2, 1))
+        matched = assign(costs, ops.sum(ops.cast(is_object, "int32"), axis=1))  # (n, objects): a query each
         mine = ops.cast(ops.equal(matched[..., None], ops.arange(queries, dtype="int32")), "float32")
         none = 1 - ops.sum(mine, axis=1)  # (n, queries)
         truth = ops.einsum("noq,noc->nqc", mine, ops.one_hot(labels, channels - 5, dtype="float32"))
@@ -55,17 +55,17 @@ class SetLoss(Loss):
         weights = NONE_WEIGHT * none + 1 - none
         entropy = -ops.sum(truth * ops.log_softmax(logits), axis=-1)
         entropy = ops.sum(weights * entropy, axis=-1) / ops.sum(weights, axis=-1)
-        found = ops.take_along_axis(edges, ops.expand_dims(ops.maximum(matched, 0), -1), axis=1)  # (n, objects, 4)
-        apart = self.l1 * ops.sum(ops.abs(_places(found) - _places(wanted)), axis=-1)
-        apart = apart + self.giou * (1 - paired_giou(found, wanted))
-        known = ops.cast(known, "float32")
-        apart = ops.sum(known * apart, axis=-1) / ops.maximum(ops.sum(known, axis=-1), 1)
+        predicted = ops.take_along_axis(edges, ops.expand_dims(ops.maximum(matched, 0), -1), axis=1)  # (n, objects, 4)
+        apart = self.l1 * ops.sum(ops.abs(_places(predicted) - _places(true_edges)), axis=-1)
+        apart = apart + self.giou * (1 - paired_giou(predicted, true_edges))
+        is_object = ops.cast(is_object, "float32")
+        apart = ops.sum(is_object * apart, axis=-1) / ops.maximum(ops.sum(is_object, axis=-1), 1)
         return ops.sum(ops.reshape(entropy + apart, (-1, blocks)), axis=1)  # (batch,)
 
-    def _apart(self, wanted, edges):
+    def _apart(self, true_edges, edges):
         """Returns the costs of all pairs' distances, `(n, objects, queries)`."""
-        l1 = ops.sum(ops.abs(ops.expand_dims(_places(wanted), 2) - ops.expand_dims(_places(edges), 1)), axis=-1)
-        return self.l1 * l1 - self.giou * generalized_iou(wanted, edges)
+        l1 = ops.sum(ops.abs(ops.expand_dims(_places(true_edges), 2) - ops.expand_dims(_places(edges), 1)), axis=-1)
+        return self.l1 * l1 - self.giou * generalized_iou(true_edges, edges)
 
 
 def _places(edges):

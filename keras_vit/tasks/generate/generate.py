@@ -84,13 +84,13 @@ class Generate(Task):
             )
 
     def on(self, source, arguments=None):
-        found = named_by(self, source, arguments)
+        task = named_by(self, source, arguments)
         source.check_labels()
         if self.judge:
-            known = arguments is not None
-            size = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"]) if known else None
-            judge_of(self.judge).check(found.classes, size)
-        return found
+            has_model = arguments is not None
+            size = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"]) if has_model else None
+            judge_of(self.judge).check(task.classes, size)
+        return task
 
     def settled(self, source):
         return {"num_classes": len(source.class_names)}
@@ -116,7 +116,7 @@ class Generate(Task):
         return {"loss": VelocityLoss(), "weighted_metrics": []}
 
     def prepare(self, examples, seed):
-        """Replaces the images by noise; they become `"originals"`, and the time 0 of it."""
+        """Replaces the images by noise, keeps them as `"originals"`, and sets the times to 0."""
         from keras_vit.data.augment.flow import from_noise
 
         return from_noise(examples, seed)
@@ -137,13 +137,13 @@ class Generate(Task):
     def answering(self, model):
         """Returns the function from noise and labels to images, 0 to 255, drawn by a model or an exported file."""
 
-        def images(given):
-            noise, labels = (np.asarray(given[name]) for name in ("images", "labels"))
+        def images(examples):
+            noise, labels = (np.asarray(examples[name]) for name in ("images", "labels"))
             if isinstance(model, keras.Model):
-                made = drawn(model, noise, labels, self.steps, self.guidance, batch_size=BATCH)
+                pictures = drawn(model, noise, labels, self.steps, self.guidance, batch_size=BATCH)
             else:
-                made = by_steps(model, len(self.classes), noise, labels, self.steps, self.guidance)
-            return as_bytes(made).astype("float32")
+                pictures = by_steps(model, len(self.classes), noise, labels, self.steps, self.guidance)
+            return as_bytes(pictures).astype("float32")
 
         return images
 

@@ -40,21 +40,21 @@ class SampleTally(Tally):
             return None
         from scipy.special import softmax
 
-        features, found = self.judge(outputs)
+        features, logits = self.judge(outputs)
         labels = np.asarray(examples["labels"])
-        self.right += int((found.argmax(-1) == labels).sum())
+        self.right += int((logits.argmax(-1) == labels).sum())
         self.features[0].add(features)
         self.features[1].add(self.judge(examples["originals"])[0])
-        shares = found if self.judge.end else softmax(found, -1)
+        shares = logits if self.judge.end else softmax(logits, -1)
         return shares[np.arange(len(labels)), labels]
 
     def result(self):
         if not self.thumbnails[0].count:
             return {}
-        found = {"thumbnail_frechet": frechet(*self.thumbnails)}
+        scores = {"thumbnail_frechet": frechet(*self.thumbnails)}
         if self.judge:
-            found = {"accuracy": self.right / self.features[0].count, "frechet": frechet(*self.features), **found}
-        return found
+            scores = {"accuracy": self.right / self.features[0].count, "frechet": frechet(*self.features), **scores}
+        return scores
 
 
 def thumbnails(images):
@@ -92,10 +92,10 @@ class Judge:
     def check(self, names, shape=None):
         """Raises ValueError unless it tells these classes apart, in this order, in images of this shape."""
         if self.count != len(names) or (self.names and self.names != tuple(names)):
-            said = f"{self.count} classes{': ' if self.names else ''}{', '.join(self.names)}"
+            own = f"{self.count} classes{': ' if self.names else ''}{', '.join(self.names)}"
             raise ValueError(
                 f"The judge must have the classes of the data, {', '.join(names)!s:.100}. Received: judge="
-                f"{self.source!r} with {said!s:.100}"
+                f"{self.source!r} with {own!s:.100}"
             )
         if shape not in (None, self.shape):
             raise ValueError(f"The judge {self.source!r} takes images of {self.shape}. Received: {shape}")

@@ -24,7 +24,7 @@ def check_encoder(arguments):
     """Raises ValueError unless masked pre-training trains everything of a model with these arguments."""
     from keras_vit.layers.inputs.patch_encoder import POSITIONS
 
-    wanted = {
+    rules = {
         "stem": ((None,), "no stem, which would mix the pixels of visible and masked patches"),
         "num_classes": ((0,), "no head: num_classes=0"),
         "representation_size": ((None,), "no layer between pooling and head"),
@@ -36,7 +36,7 @@ def check_encoder(arguments):
         "pooling": (POOLINGS, "a pooling without weights"),
         "time_depth": ((0,), "no temporal encoder, which would need every place at every time"),
     }
-    given = flat(arguments)
-    for name, (fitting, words) in wanted.items():
-        if (value := given.get(name, fitting[0])) not in fitting:  # of a built model, dropout is not known
+    options = flat(arguments)
+    for name, (fitting, words) in rules.items():
+        if (value := options.get(name, fitting[0])) not in fitting:  # of a built model, dropout is not known
             raise ValueError(f"A masked autoencoder's model must have {words}. Received: {written(name, value)}")

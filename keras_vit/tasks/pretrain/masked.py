@@ -154,22 +154,24 @@ class MaskedAutoencoder(keras.Model):
             ValueError: If the file has no decoder, or its tensors do not match; without a known `normalize` or heads.
             FileNotFoundError, ConnectionError, ImportError: As `keras_vit.from_checkpoint`.
         """
-        stated, weights = read_decoder(source, num_heads=decoder_heads, format=format, sha256=sha256)
+        options, weights = read_decoder(source, num_heads=decoder_heads, format=format, sha256=sha256)
         given = {"mask_ratio": mask_ratio, "normalize": normalize}
-        stated |= {name: value for name, value in given.items() if value is not None}
-        if "normalize" not in stated:
+        options |= {name: value for name, value in given.items() if value is not None}
+        if "normalize" not in options:
             raise ValueError(
                 "`normalize` must be passed: the file does not say whether pixels were normalized in each patch. The "
                 "authors' files need True, except mae_visualize_*. Received: normalize=None"
             )
         model = from_checkpoint(source, format=format, sha256=sha256, num_classes=0, **overrides)
-        learner = cls(model, **stated)
+        learner = cls(model, **options)
         stored = (variable for variable in learner.decoder.weights if variable.path not in learner.layout.computed)
         variables = {variable.path: variable for variable in stored}
-        found = {path: weights[path].shape if path in weights else "missing" for path in {**variables, **weights}}
-        wanted = {path: tuple(variable.shape) for path, variable in variables.items()}
-        if found != wanted:
-            listed = [f"{k} {found[k]}, not {wanted.get(k, 'there')}" for k in found if found[k] != wanted.get(k)]
+        shapes = {path: weights[path].shape if path in weights else "missing" for path in {**variables, **weights}}
+        expected = {path: tuple(variable.shape) for path, variable in variables.items()}
+        if shapes != expected:
+            listed = [
+                f"{k} {shapes[k]}, not {expected.get(k, 'there')}" for k in shapes if shapes[k] != expected.get(k)
+            ]
             raise ValueError(f"The decoder of {str(source)!r} does not match the model: {'; '.join(listed)}")
         for path, array in weights.items():
             variables[path].assign(array)
@@ -181,10 +183,10 @@ class MaskedAutoencoder(keras.Model):
 
     def call(self, inputs, training=None):
         if not isinstance(inputs, dict) or not {"images", "noise"} <= {*inputs}:
-            given = ", ".join(map(repr, inputs)) if isinstance(inputs, dict) else type(inputs).__name__
+            received = ", ".join(map(repr, inputs)) if isinstance(inputs, dict) else type(inputs).__name__
             raise ValueError(
                 "A `MaskedAutoencoder` takes a dictionary of `images` and `noise`, new random numbers for each step of "
-                f"shape (batch, {self.layout.columns}), which say what is masked. Received: {given}"
+                f"shape (batch, {self.layout.columns}), which say what is masked. Received: {received}"
             )
         noise, n = inputs["noise"], self.num_prefix
         if noise.shape[1] < self.layout.columns:

@@ -46,7 +46,7 @@ def votes(similarities, classes, count):
         classes: Class index of each neighbor, `(n, neighbors)`.
         count: Number of classes.
     """
-    found = np.zeros((len(classes), count))
+    sums = np.zeros((len(classes), count))
     weights = np.exp((similarities - similarities.max(1, keepdims=True)) / TEMPERATURE)
-    np.add.at(found, (np.arange(len(classes))[:, None], classes), weights)
-    return found
+    np.add.at(sums, (np.arange(len(classes))[:, None], classes), weights)
+    return sums

@@ -108,8 +108,8 @@ class Pretrain(Task):
         return {}  # an embedding says nothing by itself
 
     def shows(self, output):
-        said = self.caption(output, {})
-        return f"from left to right: {said}" if said else INPUT
+        caption = self.caption(output, {})
+        return f"from left to right: {caption}" if caption else INPUT
 
     def caption(self, output, example):
         return "image, masked, reconstruction" if np.ndim(output) == 4 else ""
@@ -124,8 +124,8 @@ class Pretrain(Task):
         """
         from keras_vit.plots.canvas import side_by_side
 
-        shown = [image, *output] if np.ndim(output) == 4 else [image]
-        return side_by_side([super(Pretrain, self).picture(one, output) for one in shown])
+        views = [image, *output] if np.ndim(output) == 4 else [image]
+        return side_by_side([super(Pretrain, self).picture(one, output) for one in views])
 
 
 class EmbeddingTally(Tally):
@@ -144,10 +144,10 @@ class EmbeddingTally(Tally):
     def add(self, examples, outputs):
         if "labels" not in examples:
             return
-        known = examples["labels"] >= 0  # some sets have -1 where an image has no label
-        outputs = np.asarray(outputs, "float32")[known]
+        labeled = examples["labels"] >= 0  # some sets have -1 where an image has no label
+        outputs = np.asarray(outputs, "float32")[labeled]
         self.keys = np.concatenate([self.keys, self.random.random(len(outputs))])
-        self.labels = np.concatenate([self.labels, examples["labels"][known]])
+        self.labels = np.concatenate([self.labels, examples["labels"][labeled]])
         self.vectors = outputs if self.vectors is None else np.concatenate([self.vectors, outputs])
         if len(self.keys) > KEPT:
             best = np.sort(np.argpartition(self.keys, KEPT)[:KEPT])

@@ -32,8 +32,8 @@ class PretrainClips(ClipTask, Pretrain):
         return super().model(**{**arguments, "num_classes": 0})
 
     def shows(self, output):
-        said = self.caption(output, {})
-        return f"{ClipTask.shows(self, output)}{f', from top to bottom: {said}' if said else ''}"
+        caption = self.caption(output, {})
+        return f"{ClipTask.shows(self, output)}{f', from top to bottom: {caption}' if caption else ''}"
 
     def caption(self, output, example):
         return "clip, masked, reconstruction" if np.ndim(output) == 5 else ""
@@ -48,5 +48,5 @@ class PretrainClips(ClipTask, Pretrain):
         """
         from keras_vit.plots.canvas import side_by_side
 
-        shown = [image, *output] if np.ndim(output) == 5 else [image]
-        return side_by_side([super(PretrainClips, self).picture(one, output) for one in shown], axis=0)
+        views = [image, *output] if np.ndim(output) == 5 else [image]
+        return side_by_side([super(PretrainClips, self).picture(one, output) for one in views], axis=0)

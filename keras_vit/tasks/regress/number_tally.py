@@ -58,6 +58,6 @@ class NumberTally(Tally):
     def figures(self):
         from keras_vit.plots.numbers import plot_numbers
 
-        truth, found = self.arrays()
+        truth, predictions = self.arrays()
         caption = "Prediction against truth, one point an image; a perfect model's are on the line."
-        return {caption: plot_numbers(truth, found, self.names)}
+        return {caption: plot_numbers(truth, predictions, self.names)}

@@ -149,5 +149,5 @@ class Regress(Task):
 
     def caption(self, output, example):
         truth = np.ravel(example["numbers"]).tolist()
-        said = self.answer(output).items()
-        return ", ".join(f"{name} {value:.4g} (true {true:.4g})" for (name, value), true in zip(said, truth))
+        predictions = self.answer(output).items()
+        return ", ".join(f"{name} {value:.4g} (true {true:.4g})" for (name, value), true in zip(predictions, truth))

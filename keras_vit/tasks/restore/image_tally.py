@@ -35,17 +35,17 @@ class ImageTally(Tally):
     def add(self, examples, outputs):
         from skimage.metrics import structural_similarity
 
-        found = []
+        scores = []
         for i, (original, output) in enumerate(zip(examples["originals"], outputs)):
             pair = self._compared(original), self._compared(_rounded(output))
-            found.append(_psnr(*pair))
-            self.note("psnr", found[-1])
+            scores.append(_psnr(*pair))
+            self.note("psnr", scores[-1])
             if min(pair[0].shape[:2]) >= SMALLEST:
                 self.note("ssim", structural_similarity(*pair, channel_axis=-1, **SSIM))
             if self.enlarged is not None:
-                given = _rounded(self.enlarged(examples["images"][i]))
-                self.note("input_psnr", _psnr(pair[0], self._compared(given)))
-        return np.asarray(found)
+                enlarged = _rounded(self.enlarged(examples["images"][i]))
+                self.note("input_psnr", _psnr(pair[0], self._compared(enlarged)))
+        return np.asarray(scores)
 
     def _compared(self, image):
         border = np.s_[self.border : -self.border or None]

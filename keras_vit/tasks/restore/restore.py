@@ -74,8 +74,8 @@ class Restore(Task):
 
     def _check_channels(self, channels):
         if channels not in ((1,) if self.gray else (1, 3)):
-            wanted = "1 with Restore.gray" if self.gray else "1 or 3"
-            raise ValueError(f"The model's channels must be {wanted}. Received: channels={channels}")
+            rule = "1 with Restore.gray" if self.gray else "1 or 3"
+            raise ValueError(f"The model's channels must be {rule}. Received: channels={channels}")
 
     def data_shape(self, shape):
         height, width, channels = shape
@@ -149,8 +149,8 @@ class Restore(Task):
         return [*self.answer(output).items()]
 
     def shows(self, output):
-        given = "as it is" if self.scale == 1 else "enlarged by cubic convolution"
-        return f"from left to right: {given}, restored"
+        input_as = "as it is" if self.scale == 1 else "enlarged by cubic convolution"
+        return f"from left to right: {input_as}, restored"
 
     def result(self, output, size=None):
         return np.clip(np.rint(output), 0, 255).astype("uint8")
@@ -158,14 +158,14 @@ class Restore(Task):
     def caption(self, output, example):
         tally = self.tally()
         tally.add(example_of(example), [output])
-        found = tally.result()
-        return f"{found['psnr']:.2f} dB, without the model {found['input_psnr']:.2f} dB"
+        scores = tally.result()
+        return f"{scores['psnr']:.2f} dB, without the model {scores['input_psnr']:.2f} dB"
 
     def picture(self, image, output, example=None):
         from keras_vit.plots.canvas import side_by_side
 
-        shown = [self._enlarged(image), output, *([example["originals"]] if example else [])]
-        return side_by_side([Task.picture(self, one, None) for one in shown])
+        pictures = [self._enlarged(image), output, *([example["originals"]] if example else [])]
+        return side_by_side([Task.picture(self, one, None) for one in pictures])
 
     def _enlarged(self, image):
         """Returns an image of the output's shape, by cubic convolution."""

@@ -45,9 +45,9 @@ class PixelLoss(Loss):
         valid = ops.cast(valid, loss.dtype)
         loss = ops.sum(loss * valid, axis=1) / ops.maximum(ops.sum(valid, axis=1), 1)  # (batch,)
         if self.dice:
-            found = ops.softmax(logits, axis=-1) * valid[..., None]
-            truth = ops.one_hot(labels, logits.shape[-1], dtype=found.dtype) * valid[..., None]
-            both, either = ops.sum(found * truth, axis=1), ops.sum(found + truth, axis=1)  # (batch, classes)
+            predicted = ops.softmax(logits, axis=-1) * valid[..., None]
+            truth = ops.one_hot(labels, logits.shape[-1], dtype=predicted.dtype) * valid[..., None]
+            both, either = ops.sum(predicted * truth, axis=1), ops.sum(predicted + truth, axis=1)  # (batch, classes)
             loss = (1 - self.dice) * loss + self.dice * ops.mean(1 - (2 * both + 1) / (either + 1), axis=-1)
         return loss  # (batch,)
 
@@ -64,8 +64,8 @@ class MeanIoU(keras.metrics.MeanIoU):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         (labels, valid), classes = _flat(y_true, y_pred), self.num_classes
-        found = ops.reshape(ops.cast(ops.argmax(y_pred, axis=-1), labels.dtype), ops.shape(labels))
-        cells = ops.where(valid, labels * classes + found, classes**2)  # the last is of void
+        predicted = ops.reshape(ops.cast(ops.argmax(y_pred, axis=-1), labels.dtype), ops.shape(labels))
+        cells = ops.where(valid, labels * classes + predicted, classes**2)  # the last is of void
         weights = ops.ones_like(cells)
         if sample_weight is not None:
             weights = ops.cast(weights, self.dtype) * ops.reshape(ops.cast(sample_weight, self.dtype), (-1, 1))

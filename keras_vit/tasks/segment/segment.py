@@ -71,8 +71,8 @@ class Segment(WithHead, Task):
     def on(self, source, arguments=None):
         task = ordered_by(self, source)
         task.check()
-        known = {*range(task.first, task.first + len(task.classes)), task.void, pixels.VOID}
-        wrong = {value: name for value, name in source.mask_values.items() if value not in known}
+        values = {*range(task.first, task.first + len(task.classes)), task.void, pixels.VOID}
+        wrong = {value: name for value, name in source.mask_values.items() if value not in values}
         if wrong:
             value, name = min(wrong.items())
             raise ValueError(
@@ -82,13 +82,13 @@ class Segment(WithHead, Task):
             )
         present = [name for i, name in enumerate(task.classes, task.first) if i in source.mask_values]
         if len(present) < 2 and pixels.VOID in source.mask_values:
-            said = (
+            message = (
                 f"Masks must have pixels of two classes or more, values {task.first} to "
                 f"{task.first + len(task.classes) - 1}; 255 is void. Received: only {present}, and 255"
             )
             if arguments is not None:
-                raise ValueError(said)
-            warnings.warn(said, stacklevel=2)  # of a split to measure on
+                raise ValueError(message)
+            warnings.warn(message, stacklevel=2)  # of a split to measure on
         return task
 
     def fits(self, model):
@@ -152,9 +152,9 @@ class Segment(WithHead, Task):
 
     def heading(self, output):
         """Returns the areas of the classes that are painted, three at most; that of the background if there is none."""
-        found = {name: share for name, share in self.answer(output).items() if share}
-        painted = {name: share for name, share in found.items() if name in self.legend()}
-        return self.said(dict([*(painted or found).items()][:3]))
+        shares = {name: share for name, share in self.answer(output).items() if share}
+        painted = {name: share for name, share in shares.items() if name in self.legend()}
+        return self.said(dict([*(painted or shares).items()][:3]))
 
     def legend(self):
         from keras_vit.plots.masks import UNPAINTED, colors
