@@ -73,7 +73,7 @@ def inflated(
 
 
 def _check(model, arguments):
-    """Raises ValueError for what a model of clips has not."""
+    """Raises ValueError for what a model of clips does not have."""
     tokens, block = arguments["tokens"], arguments["block"]
     other = {
         "stem": arguments["stem"] is not None,

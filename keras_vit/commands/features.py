@@ -35,7 +35,7 @@ def write_vectors(
     Args:
         tokens: A vector for each patch instead of one for each image.
         projected: Vectors after CLIP's projection, which are compared with those of texts.
-        overwrite: Compute all again, in place of what is there, and of unfinished work of another model or images.
+        overwrite: Compute all again, instead of keeping what is there, or unfinished work of another model or images.
     """
     from keras_vit import frozen
     from keras_vit.frozen.embed import embed

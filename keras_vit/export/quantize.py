@@ -132,7 +132,7 @@ def configure(converter, quantize, target, calibration):
 def last_products(path):
     """Returns the names of the tensors of a TFLite file that dense layers make, and from which its outputs come.
 
-    Between them and the outputs are operators with one input beside constants, such as a scale, or a concatenation.
+    Between them and the outputs are operators with one input besides constants, such as a scale, or a concatenation.
     """
     interpreter = opened(path)
     operators = tflite_operators(interpreter)

@@ -181,7 +181,7 @@ def size_of(examples):
 
 
 def _in_batches(call, examples, batch):
-    """Returns the outputs of a function that takes so many examples at once; any number if `batch` is `None`.
+    """Returns the outputs of a function that takes `batch` examples at once; any number if it is `None`.
 
     Args:
         call: Function from a dictionary of inputs to a dictionary of outputs.

@@ -159,7 +159,7 @@ class Embedder:
 
         Args:
             images: Image files, or what `preprocess` takes.
-            answer: Function from the vectors of a batch to as many answers.
+            answer: Function from the vectors of a batch to one answer each.
 
         Yields:
             The image, its answer and `None`; or the image, `None` and why it cannot be read.

@@ -45,7 +45,7 @@ def load_index(*files, folder: str | os.PathLike | None = None) -> Index:
         An `Index`: a named tuple of `vectors`, `paths`, `left_out` and `about`.
 
     Raises:
-        FileNotFoundError: If a file does not exist, or `folder` has not the images of the index.
+        FileNotFoundError: If a file does not exist, or `folder` does not have the images of the index.
         ValueError: For a file that is damaged or no index, or whose vectors are not finite or all zero; for files of
             different models, or other than all shares.
     """
@@ -119,7 +119,7 @@ def stored(path, names, optional=()):
 
 
 def check_lengths(path, arrays):
-    """Raises ValueError unless the arrays of a file are of as many images; of the vectors only the header is read."""
+    """Raises ValueError unless the arrays of a file are of the same images; of the vectors only the header is read."""
     try:
         with zipfile.ZipFile(path) as file, file.open("vectors.npy") as vectors:
             np.lib.format.read_magic(vectors)

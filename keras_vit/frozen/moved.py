@@ -57,7 +57,7 @@ def place_of(paths, folder, file, given=None):
 
 
 def _near(file, folder):
-    """Yields folders beside an index that may be the one that it states, first those of its name."""
+    """Yields folders next to an index that may be the one that it states, first those of its name."""
     here = file.resolve().parent
     parts = (pathlib.PureWindowsPath if WINDOWS.match(folder) else pathlib.PurePosixPath)(folder).parts[1:]
     for i in range(len(parts)):

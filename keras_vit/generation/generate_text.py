@@ -47,7 +47,7 @@ def generate_text(
 
     Keys and values of the words before are kept, so a word costs one step of the decoder. With one beam, the likeliest
     word is taken each time. With several, the search is that of transformers 5: it ends when the best unfinished text
-    is no better than the worst of as many finished ones. With a temperature, words are drawn.
+    is no better than the worst of the same number of finished ones. With a temperature, words are drawn.
     The first call for a batch size, a length of text and a way to choose words is compiled, and once more for prompts
     of twice as many words.
 
@@ -120,7 +120,7 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     image, decoder = parts_of(model)
     words = words_of(decoder)
     marks = _marks(words)
-    if 2 * beams > words.vocabulary:  # of which so many are compared
+    if 2 * beams > words.vocabulary:  # the number of words that are compared
         raise ValueError(f"`beams` must be at most half of the vocabulary, {words.vocabulary}. Received: beams={beams}")
     length = _length(length, words)
     if (images is None) != (image is None):

@@ -132,7 +132,7 @@ def _crop(pixels, area, size):
 
 
 def _between(count, places):
-    """Returns which of `count` samples are beside some places, and the matrix that interpolates them there.
+    """Returns which of `count` samples are next to some places, and the matrix that interpolates them there.
 
     Nothing is outside.
     """

@@ -69,7 +69,7 @@ def _schedule(r, depth):
 
 
 def _merged(inner, counts, num_prefix):
-    """Returns a copy of a ViT without its weights, whose blocks merge so many tokens."""
+    """Returns a copy of a ViT without its weights, whose blocks merge tokens."""
     tokens_of = {}  # from the id of all patches' tokens after a block to these, and to (tokens, sources)
 
     def clone(layer):

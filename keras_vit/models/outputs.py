@@ -123,7 +123,7 @@ def fitting(names, count):
 
 
 def head_of_others(model, names):
-    """Returns whether a model was loaded with a head of as many classes with other names than these, and warns of them.
+    """Returns whether a model was loaded with a head of the same number of classes with other names, and warns of them.
 
     Only this package's own files are asked: names such as ImageNet's differ from library to library.
     """

@@ -102,7 +102,7 @@ def _epochs(history, columns, freq):
 
 
 def _validated(epochs, count, freq):
-    """Returns the epochs that Keras validates; of a frequency that is not known, those for so many validations."""
+    """Returns the epochs that Keras validates; without a known frequency, those that fit the number of validations."""
     if freq is not None:
         return [epoch for epoch in epochs if (epoch % freq == 0 if isinstance(freq, int) else epoch in freq)]
     every = {f: [epoch for epoch in epochs if epoch % f == 0] for f in range(1, epochs[-1] + 1)}

@@ -106,7 +106,7 @@ def for_pillow(text, size):
 
 
 def fitted(text, inches, size=TITLE, most=2):
-    """Returns a text in lines that are no wider than `inches`, at most so many; what is longer ends in "…"."""
+    """Returns a text in lines that are no wider than `inches`, at most `most`; what is longer ends in "…"."""
     lines, rest = [], printable(text).replace("\n", " ").strip()
     while rest and len(lines) < most:
         line, rest = _first_line(rest, inches, size)
@@ -149,7 +149,7 @@ def heading(figure, text):
 
 
 def height(lines, size=TITLE):
-    """Returns the inches of so many lines."""
+    """Returns the height of lines in inches."""
     return lines * size * LINE
 
 

@@ -1,4 +1,4 @@
-"""Which pixels a model takes: what stands before its first weights is looked up, and computed if it is not ours."""
+"""Which pixels a model takes: layers before its first weights are looked up, or computed if they are not ours."""
 
 import collections
 from typing import NamedTuple

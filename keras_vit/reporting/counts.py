@@ -40,7 +40,7 @@ def _number(count, what):
 
 
 def intervals(numbers, count):
-    """Returns the 95 % interval (Wilson) of the accuracy, by its name: what as many other pictures might give.
+    """Returns the 95 % interval (Wilson) of the accuracy by its name: what other pictures, the same number, might give.
 
     Args:
         numbers: Scores by name.

@@ -158,7 +158,7 @@ def _side_by_side(images, heats):
 
 
 def _captions(facts):
-    """Returns what the hints of the map say of images beside their numbers."""
+    """Returns what the hints of the map say of images next to their numbers."""
     return [text.partition(": ")[2] for texts in facts.hints.values() for text in texts]
 
 

@@ -239,7 +239,7 @@ def _add(built, added):
 
 
 def _check_known(added, id_of):
-    """Raises ValueError for words that were added and that a file of sentencepiece has not."""
+    """Raises ValueError for words that were added and that a file of sentencepiece does not have."""
     for id, how in sorted(added.items()):
         if id_of(how["content"]) != id:
             raise ValueError(

@@ -93,7 +93,7 @@ def check_data(model: keras.Model, images: Any, labels: Any = None) -> None:
 
 
 def warn_of_classes(model, labels):
-    """Warns if far fewer classes occur in labels than there would among as many that are drawn from all outputs."""
+    """Warns if far fewer classes occur in labels than in a sample of the same size from all outputs."""
     size, indices = model.output_shape[-1], labels if labels.ndim == 1 else labels.argmax(-1)
     seen, expected = len(np.unique(indices)), size * (1 - (1 - 1 / size) ** len(indices))
     if size > 2 and len(indices) >= ENOUGH and seen < FEW * expected:

@@ -124,7 +124,7 @@ def _zeros(tensor):
 class KeepBest(keras.callbacks.Callback):
     """Writes `best.keras` after each epoch that is at least as good as the best so far, by the task's `best`.
 
-    With `optim.patience` it ends the run after so many epochs that are not better than the best.
+    With `optim.patience` it ends the run after this number of epochs without a better one.
 
     Args:
         run: A `Run`.

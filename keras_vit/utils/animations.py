@@ -38,7 +38,7 @@ def _gif(data):
             times.append(10 * time)
             time = 0
         else:
-            place += 1  # as Pillow goes on
+            place += 1  # as Pillow continues
     return times, (width, height)
 
 

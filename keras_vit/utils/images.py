@@ -115,7 +115,7 @@ def in_turn(data):
 
 
 def strips(rows, values):
-    """Yields slices that divide the rows of an array, each of which has so many values, into a few at a time."""
+    """Yields slices that divide the rows of an array, each of `values` numbers, into a few at a time."""
     step = max(STRIP // max(values, 1), 1)
     return (slice(first, first + step) for first in range(0, rows, step))
 

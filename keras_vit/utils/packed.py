@@ -13,7 +13,7 @@ from keras_vit.utils.files import regular
 from keras_vit.utils.keras_private import shapes_only
 
 FREE = 2**26  # bytes that any file may fill
-TIMES = 30  # and so many for each of its own: weights that were packed are hardly smaller
+TIMES = 30  # and this many for each of its own: weights that were packed are hardly smaller
 BYTES = 4  # of a number of a weight
 CONFIG, WEIGHTS = "config.json", "model.weights.h5"
 

@@ -68,7 +68,7 @@ def square(patches):
 
 
 def scaled(grid, patches):
-    """Returns the grid of so many patches with the proportions of `grid`; raises ValueError if there is none."""
+    """Returns the grid of a number of patches with the proportions of `grid`; raises ValueError if there is none."""
     rows = round(math.sqrt(patches * grid[0] / grid[1]))
     if not rows or patches % rows or rows * grid[1] != patches // rows * grid[0]:
         raise ValueError(f"{patches} patches have no grid with the proportions of {grid[0]} x {grid[1]}.")

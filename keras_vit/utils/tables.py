@@ -48,7 +48,7 @@ def places(text):
 
 
 def cut(text, most):
-    """Returns a text that takes at most so many places, with dots where something is left out."""
+    """Returns a text that takes at most `most` places, with dots where something is left out."""
     if places(text) <= most:
         return text
     fitting = itertools.takewhile(lambda width: width <= most - 3, itertools.accumulate(map(places, text)))

@@ -81,7 +81,7 @@ def _names(places):
 
 
 def unwrap(names):
-    """Finds the tensors of a Vision Transformer in a file, and takes off what stands before their names.
+    """Finds the tensors of a Vision Transformer in a file, and removes the prefix of their names.
 
     Args:
         names: Names of all tensors.
@@ -119,7 +119,7 @@ def unwrap(names):
 
 
 def unwrap_text(names, first=FIRST_OF_TEXT):
-    """Takes off what stands before the names of a file with a text tower; its other tensors stay.
+    """Removes the prefix of the names of a file with a text tower; its other tensors stay.
 
     Args:
         names: Names of all tensors.

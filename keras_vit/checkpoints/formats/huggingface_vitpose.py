@@ -8,7 +8,7 @@ from keras_vit.layers import ShiftImage
 PADDING = 2  # pixels, of the convolution that projects patches
 CUTTING = {"do_affine_transform": True, "normalize_factor": 200.0}  # how transformers cuts boxes out, with defaults
 POSITION = "encoder/position_embedding"
-# The first row, of a class token that the model has not, is added to all others.
+# The first row, of a class token that the model does not have, is added to all others.
 ADDED = Form(lambda arrays, _: [arrays[0][:, 1:] + arrays[0][:, :1]], None)
 ROWS = (
     *(row for row in huggingface.ROWS if row.ours != POSITION and not str(row.ours).startswith(("head", "('head"))),

@@ -145,7 +145,7 @@ def read_processor(processor, kind):
         Mean and deviation as `vit`'s arguments, how images are resized, and where these are from.
 
     Raises:
-        ValueError: If it prepares images in a way that `keras_vit.preprocess` has not.
+        ValueError: If it prepares images in a way that `keras_vit.preprocess` does not have.
     """
     source = NESTED if "image_processor" in processor else PROCESSOR if processor else DEFAULT
     # As in transformers, null stands for the class's default.

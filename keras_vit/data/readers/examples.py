@@ -61,7 +61,7 @@ def only(dataset, name):
 def class_names(dataset, column):
     """Returns the names of the classes that a dataset states, a tuple, or an empty one.
 
-    They are of a column of `ClassLabel`, alone or in a list, or what Keras and torchvision note beside the images.
+    They are of a column of `ClassLabel`, alone or in a list, or what Keras and torchvision note with the images.
     """
     if is_hugging_face(dataset):
         candidates = [getattr(_label_of((dataset.features or {}).get(column)), "names", None)]
@@ -180,7 +180,7 @@ def _undecoded(dataset, columns):
 
 
 def _apart(element, count):
-    """Yields the examples of a batch of so many; one example, of `None`, as it is."""
+    """Yields the examples of a batch; one example, of `None`, as it is."""
     if count is None:
         yield element
     else:

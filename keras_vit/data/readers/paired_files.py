@@ -60,5 +60,5 @@ def _named(files, folder):
 
 
 def more(items):
-    """Returns how many items there are beside the one that an error names, as words."""
+    """Returns how many items there are besides the one that an error names, as words."""
     return f", and {len(items) - 1} more" if len(items) > 1 else ""

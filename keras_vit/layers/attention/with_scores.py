@@ -6,7 +6,7 @@ from keras_vit.layers.attention.attend import check_mask
 
 
 class WithScores:
-    """Part of a layer with `num_heads` that maps tokens to as many, and may return `(tokens, scores)`."""
+    """Part of a layer with `num_heads` that maps tokens to tokens, one each, and may return `(tokens, scores)`."""
 
     ndim = 3
 
@@ -36,7 +36,7 @@ class WithScores:
 
 
 class WithCrossScores:
-    """Part of a layer with `num_heads` from tokens and a context to as many tokens, and to `(tokens, scores)`.
+    """Part of a layer with `num_heads` from tokens and a context to tokens, one each, and to `(tokens, scores)`.
 
     Its `build` sets `context_width`, the channels of the context or `None`.
     """

@@ -30,7 +30,7 @@ class Frames(Layer):
         `(batch, frames * height, width, channels)`; with `apart`, `(batch * frames, height, width, channels)`.
 
     Raises:
-        ValueError: If `frames` is not a positive integer, or the input does not have so many.
+        ValueError: If `frames` is not a positive integer, or the input has another number.
 
     Example:
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_vit.tasks.tally import Tally
 
-PLACES = (1, 5, 10)  # a hit must be among the first so many
+PLACES = (1, 5, 10)  # a hit must be among this number of first ones
 WAYS = ("text_to_image", "image_to_text")
 BLOCK = 2**24  # similarities that are computed at once: 64 MB
 TIE = 1e-6  # of cosines: what is as near counts as nearer

@@ -1,4 +1,4 @@
-"""Scores of drawn images beside real ones."""
+"""Scores of drawn images against real ones."""
 
 import functools
 
