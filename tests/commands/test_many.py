@@ -13,8 +13,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.checkpoints import pretrained
 from keras_vit.commands import features, people, words
-from keras_vit.frozen import embedder
-from keras_vit.generation import generate_text as writing
+from keras_vit.preparing.preprocessing import Preparation
 from keras_vit.utils import images
 from tests import captions, poses
 from tests.towers import WORDS, two_towers
@@ -99,8 +98,8 @@ def test_what_was_done_before_ctrl_c_is_there(name, place, tmp_path, monkeypatch
 
         return some
 
-    for module, reader, at in ((writing, "preprocess", 1), (embedder, "preprocess", 1), (images, "read_pixels", 0)):
-        monkeypatch.setattr(module, reader, stopping(getattr(module, reader), at))
+    for home, reader, at in ((Preparation, "__call__", 1), (images, "read_pixels", 0)):
+        monkeypatch.setattr(home, reader, stopping(getattr(home, reader), at))
     with pytest.raises(KeyboardInterrupt):
         CALLS[name](place, csv=tmp_path / "a.csv")
     out, err = capsys.readouterr()
