@@ -10,7 +10,7 @@ from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import clip_folder, datasets, examples, folder, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
 from keras_vit.data.readers.arrays import names_in
-from keras_vit.models.outputs import ignored
+from keras_vit.data.targets import KINDS
 from keras_vit.utils import checks
 
 
@@ -151,33 +151,13 @@ def aligned(source, names):
     """
     order, targets = tuple(names), getattr(source, "targets", {})
     lacking = set(source.class_names) - set(order) or len(set(order)) < len(order)
-    if source.class_names == order or lacking or not {*targets} & {*MOVED}:
+    moving = [name for name in targets if KINDS[name].renamed]
+    if source.class_names == order or lacking or not moving:
         return source
     place = {name: i for i, name in enumerate(order)}
     places = np.array([place[name] for name in source.class_names])
-    moved = {name: MOVED[name](value, places, len(order)) for name, value in targets.items() if name in MOVED}
+    moved = {name: KINDS[name].renamed(targets[name], places, len(order)) for name in moving}
     return dataclasses.replace(source, targets={**targets, **moved}, class_names=order)
-
-
-def _labels(labels, places, _):
-    inside = (labels >= 0) & (labels < len(places))  # others are named by `check_labels`
-    return np.where(inside, places[np.where(inside, labels, 0)], -1).astype(labels.dtype)
-
-
-def _multilabels(labels, places, count):
-    moved = np.zeros((len(labels), count), labels.dtype)
-    moved[:, places] = labels
-    return moved
-
-
-def _boxes(boxes, places, _):
-    classes = boxes[..., 4].astype("int64")  # -1 is padding, and those below are of regions to ignore
-    moved = np.where(classes < -1, ignored(places[ignored(np.minimum(classes, -2))]), places[np.maximum(classes, 0)])
-    moved = np.where(classes == -1, -1, moved)
-    return np.concatenate([boxes[..., :4], moved[..., None]], -1).astype(boxes.dtype)
-
-
-MOVED = {"labels": _labels, "multilabels": _multilabels, "bounding_boxes": _boxes}
 
 
 def same_classes(first, second):

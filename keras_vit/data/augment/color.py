@@ -4,8 +4,8 @@ import math
 
 import tensorflow as tf
 
+from keras_vit.data.augment.moves import change_some
 from keras_vit.data.draws import scaled
-from keras_vit.data.targets import change_some
 
 
 def jitter(images, strength, draw, channels=None):

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.memory import Source
-from keras_vit.data.readers import box_arrays, dataset_labels, texts
-from keras_vit.data.readers.table import group_of
-from keras_vit.models.outputs import ignored
+from keras_vit.data.readers import dataset_labels
+from keras_vit.data.readers.table_cells import group_of
+from keras_vit.data.readers.target_arrays import are_texts, named, texts_of
+from keras_vit.data.targets import KINDS
 from keras_vit.preparing.pixel_range import refuse_binary
 from keras_vit.utils import checks
-from keras_vit.utils.depth_maps import depth_pixels
 
 
 def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES):
@@ -42,11 +41,9 @@ def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES
     refuse_binary(images, value_range)
     if images.dtype.kind in "ui":
         images = images.astype("uint8" if 0 <= images.min() <= images.max() <= 255 else "float32", copy=False)
-    targets_by_name = {name: OF_ARRAY[name](values, images, class_names) for name, values in zip(targets, arrays[1:])}
-    groups = (
-        [group_of(image.tobytes()) for image in images] if "texts" in targets_by_name else None
-    )  # texts of one image
-    return Source(images, targets_by_name, tuple(class_names), groups=groups and np.array(groups, "int64"))
+    found = {name: KINDS[name].array(values, images, class_names) for name, values in zip(targets, arrays[1:])}
+    groups = [group_of(image.tobytes()) for image in images] if "texts" in found else None  # texts of one image
+    return Source(images, found, tuple(class_names), groups=groups and np.array(groups, "int64"))
 
 
 def names_in(arrays, targets):
@@ -58,145 +55,8 @@ def names_in(arrays, targets):
     if not isinstance(arrays, (tuple, list)) or len(arrays) != 1 + len(targets):
         return ()
     values = dict(zip(targets, arrays[1:]))
-    if "labels" in values and _are_texts(labels := np.asarray(values["labels"])):
-        return dataset_labels.names_of(_texts(labels))
-    if "multilabels" in values and (rows := _named(values["multilabels"])):
+    if "labels" in values and are_texts(labels := np.asarray(values["labels"])):
+        return dataset_labels.names_of(texts_of(labels))
+    if "multilabels" in values and (rows := named(values["multilabels"])):
         return dataset_labels.names_of(rows[1])
     return ()
-
-
-def _are_texts(values):
-    return values.dtype.kind in "SUO" and values.size and isinstance(values.flat[0], (str, bytes))
-
-
-def _texts(values):
-    """Returns labels that are texts as a list of names; raises ValueError for one that is none."""
-    values = values.reshape(-1) if values.shape[1:] == (1,) else values
-    rows = []
-    dataset_labels.check_all(values.tolist())
-    for number, value in enumerate(values.tolist()):
-        try:
-            rows.append(dataset_labels.one(value.decode() if isinstance(value, bytes) else value))
-        except ValueError as error:
-            raise ValueError(f"Label {number}: {error}") from None
-    return rows
-
-
-def _named(values):
-    """Returns the reader of several labels that are lists of texts, and the names of each image; `None` of others."""
-    if isinstance(values, np.ndarray) and values.dtype.kind != "O":
-        return None
-    rows = list(values) if hasattr(values, "__len__") and not isinstance(values, (str, bytes, dict)) else []
-    if not any(isinstance(row, (list, tuple, np.ndarray)) and len(row) and isinstance(row[0], str) for row in rows):
-        return None
-    maker = dataset_labels.reader(None, None)
-    return maker, [dataset_labels.several(row, maker) for row in rows]
-
-
-def _labels(values, images, class_names):
-    values = np.asarray(values)
-    if _are_texts(values) or (values.ndim == 1 and values.dtype.kind in "bfO"):
-        values = dataset_labels.indices(_texts(values) if _are_texts(values) else values.tolist(), class_names)
-    if values.ndim == 2 and 1 < values.shape[1] == len(class_names) and np.isin(values, (0, 1)).all():
-        if not (values.sum(1) == 1).all():
-            raise ValueError(
-                "An image must have one label; several labels are for Classify(multilabel=True). "
-                f"Received: {int(values[values.sum(1) != 1][0].sum())} labels of an image, shape={values.shape}"
-            )
-        values = values.argmax(1)  # one-hot vectors
-    return checks.class_indices(values, len(class_names), len(images)).astype("int32")
-
-
-def _masks(values, images, _):
-    values = np.asarray(values)
-    values = values[..., None] if values.ndim == 3 else values
-    if values.shape != (*images.shape[:3], 1) or values.dtype.kind not in "ui":
-        raise ValueError(
-            f"Segmentation masks must be integers of the shape {images.shape[:3]}, as the images. "
-            f"Received: shape={values.shape}, dtype={values.dtype}"
-        )
-    if values.size and not 0 <= values.min() <= values.max() <= 255:
-        raise ValueError(
-            f"Segmentation masks must be class indices from 0 to 255. Received: {values.min()} to {values.max()}"
-        )
-    return values.astype("uint8")
-
-
-def _depths(values, images, _):
-    values = np.asarray(values)
-    values = values[..., None] if values.ndim == 3 else values
-    if values.shape != (*images.shape[:3], 1):
-        raise ValueError(
-            f"Maps of depth must be numbers of the shape {images.shape[:3]}, as the images. "
-            f"Received: shape={values.shape}, dtype={values.dtype}"
-        )
-    return np.stack([depth_pixels(value) for value in values])[..., None]
-
-
-def _boxes(values, images, class_names):
-    values = box_arrays.from_dictionary(values, images) if isinstance(values, dict) else np.asarray(values)
-    fits = values.ndim == 3 and values.shape[::2] == (len(images), 5) and values.shape[1] and values.dtype.kind in "fiu"
-    if not fits:
-        raise ValueError(
-            f"Boxes must be numbers of the shape ({len(images)}, most, 5): top, left, bottom, right as shares of the "
-            f"image, and the class, -1 where empty. Received: shape={values.shape}, dtype={values.dtype}"
-        )
-    values = values.astype("float32")
-    top, left, bottom, right, classes = np.moveaxis(values, -1, 0)
-    kinds = np.where(classes < -1, ignored(classes), classes)  # those of regions to ignore too
-    places = np.arange(len(class_names) or max(kinds.max(), 0) + 1)
-    in_order = (top >= 0) & (top < bottom) & (bottom <= 1) & (left >= 0) & (left < right) & (right <= 1)
-    wrong = np.argwhere((classes != -1) & ~(in_order & np.isin(kinds, places)))
-    if len(wrong):
-        image, row = wrong[0]
-        raise ValueError(
-            f"Boxes must have 0 <= top < bottom <= 1, 0 <= left < right <= 1, and a class from 0 to {len(places) - 1}. "
-            f"Received: {values[image, row].tolist()} of image {image}"
-        )
-    return np.where(classes[..., None] == -1, np.float32(EMPTY), values)
-
-
-def _numbers(values, images, _):
-    values = np.asarray(values)
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or len(values) != len(images) or values.dtype.kind not in "fiu":
-        raise ValueError(
-            f"Numbers must be an array of the shape ({len(images)},) or ({len(images)}, numbers). "
-            f"Received: shape={values.shape}, dtype={values.dtype}"
-        )
-    wrong = np.argwhere(~(np.abs(values.astype("float64")) <= np.finfo("float32").max))
-    if len(wrong):
-        raise ValueError(
-            f"Numbers must be finite, in float32. Received: {values[tuple(wrong[0])]} of image {wrong[0][0]}"
-        )
-    return values.astype("float32")
-
-
-def _multilabels(values, images, class_names):
-    if rows := _named(values):
-        values = dataset_labels.several_together(rows[1], rows[0], class_names)
-    values, shape = np.asarray(values), (len(images), len(class_names))
-    if values.shape != shape or values.dtype.kind not in "bfiu":
-        raise ValueError(
-            f"Several labels must be 0 or 1, and NaN or -1 where unknown, of the shape {shape}: a column for each "
-            f"class. Received: shape={values.shape}, dtype={values.dtype}"
-        )
-    values = np.where(np.isnan(values), -1, values) if values.dtype.kind == "f" else values
-    wrong = np.argwhere(~np.isin(values, (-1, 0, 1)))
-    if len(wrong):
-        raise ValueError(
-            "Several labels must be 0 or 1, and NaN or -1 where unknown. "
-            f"Received: {values[tuple(wrong[0])]} of image {wrong[0][0]}"
-        )
-    return values.astype("int8")
-
-
-OF_ARRAY = {
-    "labels": _labels,
-    "multilabels": _multilabels,
-    "numbers": _numbers,
-    "segmentation_masks": _masks,
-    "depths": _depths,
-    "bounding_boxes": _boxes,
-    "texts": texts.of_array,
-}

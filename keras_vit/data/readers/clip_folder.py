@@ -7,8 +7,7 @@ import numpy as np
 
 from keras_vit.data.clip_source import Clips, inspect_all
 from keras_vit.data.packing import packed, unfolded, unpacked
-from keras_vit.data.readers import groups, split_folders, tfds_clips
-from keras_vit.data.readers.arrays import OF_ARRAY
+from keras_vit.data.readers import groups, split_folders, target_arrays, tfds_clips
 from keras_vit.data.readers.image_files import preparation
 from keras_vit.utils import checks, clip_files, folders
 from keras_vit.utils.folders import ending, is_hidden, shown
@@ -38,7 +37,7 @@ def from_arrays(arrays, sampling, shape, class_names=(), labeled=True):
     channels = shape[2] // sampling.frames
     clips = clip_files.checked(arrays[0], (None, None, None, channels))
     clips = clips.astype("uint8", copy=False) if clips.dtype.kind in "ui" else clips.astype("float32", copy=False)
-    targets = {"labels": OF_ARRAY["labels"](arrays[1], clips, class_names)} if labeled else {}
+    targets = {"labels": target_arrays.labels(arrays[1], clips, class_names)} if labeled else {}
     return Clips(clips, targets, tuple(class_names), sampling=sampling)
 
 

@@ -8,25 +8,15 @@ import hashlib
 import numpy as np
 
 from keras_vit.data import memory
-from keras_vit.data.augment.masks import gray_png
 from keras_vit.data.memory import Source
-from keras_vit.data.readers import box_arrays, dataset_labels, examples, pictures, table, texts
-from keras_vit.data.readers.arrays import OF_ARRAY
+from keras_vit.data.readers import box_arrays, dataset_labels, examples, pictures, texts
 from keras_vit.data.readers.box_arrays import Rows
+from keras_vit.data.readers.table_cells import group_of
+from keras_vit.data.targets import KINDS, usual
 from keras_vit.utils import checks
-from keras_vit.utils.depth_maps import npy_bytes
 from keras_vit.utils.images import image_size
 from keras_vit.utils.names import composed
 from keras_vit.utils.progress import passing
-
-USUAL = {  # names of columns where `Data.columns` does not say which it is; the first that the dataset has
-    **table.USUAL,
-    "images": ("image", "images", "img"),
-    "numbers": ("numbers", "number"),
-    "segmentation_masks": ("segmentation_mask", "segmentation_masks", "mask", "masks", "annotation"),
-    "depths": ("depth", "depths", "depth_map"),
-    "bounding_boxes": ("bounding_boxes", "boxes", "objects"),
-}
 
 
 def read(dataset, task, data, shape, names=(), otherwise=tuple):
@@ -59,8 +49,8 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
         held["groups"] = list(map(_bytes, held["images"]))  # texts of one image belong together
     pixels, readable = pictures.together(held.pop("images"), data.bad_images)
     held = {name: [values[i] for i in readable] for name, values in held.items()}
-    groups = [table.group_of(value) for value in held.pop("groups")] if "groups" in held else None
-    named = next((name for name in ("labels", "multilabels", "bounding_boxes") if name in held), None)
+    groups = [group_of(value) for value in held.pop("groups")] if "groups" in held else None
+    named = next((name for name in KINDS if name in held and KINDS[name].renamed), None)
     if named:
         stated = dataset_labels.of_flags(several) or examples.class_names(dataset, columns and columns[named][0])
         names = stated or names
@@ -73,7 +63,7 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
         held["multilabels"] = dataset_labels.several_together(held["multilabels"], several, () if found else names)
     if any(isinstance(boxes, Rows) for boxes in held.get("bounding_boxes", ())):
         held["bounding_boxes"] = _in_shares(held["bounding_boxes"], pixels, given)
-    targets = {name: MADE.get(name, _array)(name, values, pixels, names) for name, values in held.items()}
+    targets = {name: KINDS[name].values(values, pixels, names) for name, values in held.items()}
     groups = None if groups is None else np.array(groups, "int64")
     order = sorted(range(len(pixels)), key=lambda i: digests[readable[i]])
     return Source(pixels, targets, tuple(names), groups=groups).take(np.array(order))
@@ -92,16 +82,16 @@ def _columns(dataset, task, given):
         return None
     columns, known, written = {}, {*header}, {composed(str(each)): each for each in header}
     for name in ("images", *task.targets, *(["groups"] if "groups" in given else [])):
-        usual = next((each for each in USUAL.get(name, (name,)) if each in header), examples.only(dataset, name))
+        first = next((each for each in usual(name) if each in header), examples.only(dataset, name))
         named = task.columns.get(name, ())
-        named = named if usual is None or {*named} <= known else ()
-        asked = given.get(name) or named or [usual]
-        asked = asked.get("column") or asked.get("names") or [usual] if isinstance(asked, dict) else asked
+        named = named if first is None or {*named} <= known else ()
+        asked = given.get(name) or named or [first]
+        asked = asked.get("column") or asked.get("names") or [first] if isinstance(asked, dict) else asked
         found = (asked,) if isinstance(asked, str) else tuple(asked)
         found = tuple(written.get(composed(str(each)), each) for each in found)
         lacking = next((each for each in found if each not in known), None)
         if None in found or lacking:
-            said = f"the column {lacking!r}" if lacking else f"{name}, such as {USUAL.get(name, (name,))[0]!r}"
+            said = f"the column {lacking!r}" if lacking else f"{name}, such as {usual(name)[0]!r}"
             raise ValueError(
                 f"A dataset must have {said}. Name it: data.columns={{{name!r}: 'COLUMN'}}. Received: "
                 f"{', '.join(map(repr, header))}"
@@ -196,44 +186,3 @@ def _in_shares(values, images, columns):
     sizes = [images.shape[1:3]] * len(images) if images.ndim == 4 else list(map(image_size, images))
     rows = [value.rows if isinstance(value, Rows) else np.reshape(value, (-1, 5)) for value in values]  # or `[]`
     return box_arrays.from_rows(rows, sizes, box_arrays.format_of(form))
-
-
-def _array(name, values, images, names):
-    values = dataset_labels.together(values, f"{name.capitalize()} must have one shape in each example")
-    return OF_ARRAY[name](values, images, names)
-
-
-def _boxes(name, values, images, names):
-    values = [
-        np.asarray(boxes, "float32").reshape(-1, 5) if np.size(boxes) == 0 else np.asarray(boxes) for boxes in values
-    ]
-    wrong = next((i for i, boxes in enumerate(values) if boxes.ndim != 2 or boxes.shape[1] != 5), None)
-    if wrong is not None:
-        raise ValueError(f"Boxes must have the shape (count, 5). Received: shape={values[wrong].shape}")
-    return OF_ARRAY[name](box_arrays.padded(values), images, names)
-
-
-def _labels(_, values, images, names):
-    return OF_ARRAY["labels"](dataset_labels.indices(values, names), images, names)
-
-
-def _masks(_, values, images, __):
-    return pictures.maps_together(values, images, "A mask", gray_png)
-
-
-def _depths(_, values, images, __):
-    return pictures.maps_together(values, images, "A depth map", npy_bytes)
-
-
-def _texts(_, values, images, __):
-    ids = bool(values) and isinstance(values[0], np.ndarray)
-    return OF_ARRAY["texts"](np.stack(values) if ids else values, images)
-
-
-MADE = {  # of targets whose values are more than the rows of an array
-    "labels": _labels,
-    "bounding_boxes": _boxes,
-    "segmentation_masks": _masks,
-    "depths": _depths,
-    "texts": _texts,
-}

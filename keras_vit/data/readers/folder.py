@@ -78,15 +78,15 @@ def _yolo_of(folder, root, targets):
 
 def _table_of(folder, root, columns, targets):
     """Returns the table that has the targets of a folder's images, a path, or `None` if other files have them."""
-    names = {"images", *table.KINDS, *(["classes"] if "multilabels" in targets else [])}
+    names = {"images", *table.CELLS, *(["classes"] if "multilabels" in targets else [])}
     unknown = sorted({*columns} - names)
     if unknown:
         raise ValueError(
-            f"`data.columns` may name the columns of images, {', '.join(table.KINDS)}. Received: {unknown[0]!r}"
+            f"`data.columns` may name the columns of images, {', '.join(table.CELLS)}. Received: {unknown[0]!r}"
         )
     above = [folder, *(place for place in folder.parents if root in (place, *place.parents))]
     file = next(filter(None, map(table_file.find, above)), None)
-    wanted_targets = [name for name in targets if name in table.KINDS]
+    wanted_targets = [name for name in targets if name in table.CELLS]
     apart = groups.alone(columns)  # their table need not have the targets, see `groups.added`
     if file is None:
         stated_columns = () if apart else columns

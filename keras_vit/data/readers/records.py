@@ -11,12 +11,12 @@ import tensorflow as tf
 
 from keras_vit.data.augment import masks
 from keras_vit.data.orientation import orientations
+from keras_vit.data.targets import KINDS
 from keras_vit.utils import checks
 from keras_vit.utils.cores import cores
 
 FILES, RUN = 16, 16  # files that are read in turn, and records that are read in a row from each
 BUFFER = 2**31  # bytes of the records from which the next one is drawn
-TYPES = {"images": tf.string, "labels": tf.int64, "segmentation_masks": tf.string}
 FIRST = 64  # records that are checked before training
 
 
@@ -147,5 +147,6 @@ def _records(path, skip, count):
 
 
 def _parsed(records, features):
-    fields = tf.io.parse_example(records, {key: tf.io.FixedLenFeature((), TYPES[name]) for name, key in features})
+    types = {key: tf.io.FixedLenFeature((), KINDS[name].record) for name, key in features}
+    fields = tf.io.parse_example(records, types)
     return {name: fields[key] for name, key in features}

@@ -4,12 +4,9 @@ The convention of Hugging Face's image folders: `metadata.csv` (or `.jsonl`, `.p
 path below the table's folder. Any other column may be a target.
 """
 
-import array
 import collections
 import functools
-import hashlib
 import itertools
-import math
 import os
 import pathlib
 import re
@@ -18,26 +15,18 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.data.readers import table_file
-from keras_vit.data.readers.class_names import NOTHING, in_order, name_of, tell_nothing
-from keras_vit.data.readers.table_labels import SEPARATOR, composite, recurring, several_labels
-from keras_vit.data.readers.texts import TextColumns
+from keras_vit.data.readers.table_cells import Groups, group_of
+from keras_vit.data.targets import KINDS, usual
 from keras_vit.utils import checks
 from keras_vit.utils.folders import files_in, is_image
 from keras_vit.utils.names import Written, composed
 from keras_vit.utils.progress import passing
 from keras_vit.utils.warned import MOST, left_out, named, warn
 
-# Names of columns where `Data.columns` does not say which it is; the first that the table has.
-USUAL = {
-    "images": ("file_name",),
-    "labels": ("label", "labels", "class", "category"),
-    "multilabels": ("labels", "tags", "classes", "categories", "label"),
-    "texts": ("text", "texts", "caption", "captions"),
-}
-
-SEPARATORS = f"{SEPARATOR},|"  # between labels where one is wanted
+OPTIONAL = {"groups": Groups, "splits": Groups}  # no targets
+CELLS = {name: kind.cells for name, kind in KINDS.items() if kind.cells} | OPTIONAL
+FILE_NAMES = ("file_name",)  # of the column of paths, where `Data.columns` does not say it
 UNUSUAL = re.compile(r"^/|^\w:|//|\\|(^|/)\.")  # what a plain path below a folder does not have
-LARGEST = float(np.finfo("float32").max)
 
 
 class Table(NamedTuple):
@@ -60,7 +49,11 @@ def column_of(target, columns, header):
         column = column.get("names")
     if column is not None:
         return tuple(composed(str(name)) for name in ([column] if isinstance(column, str) else column))
-    return next(((name,) for name in USUAL.get(target, ()) if name in header), ())
+    return next(((name,) for name in _usual(target) if name in header), ())
+
+
+def _usual(name):
+    return FILE_NAMES if name == "images" else usual(name) if name in KINDS else ()
 
 
 def read(file, base, columns, targets, split=None, *, skip=False):
@@ -69,9 +62,9 @@ def read(file, base, columns, targets, split=None, *, skip=False):
     Args:
         file: Path of the table.
         base: Folder of the images that are wanted: that of the table, or one below it.
-        columns: Dictionary from `"images"` and the names of `KINDS` to the name of a column, or to several; see `USUAL`
-            for what it does not say, `several_labels` for `"multilabels"` and `TextColumns` for `"texts"`. `"classes"`
-            may have the names of all classes of several labels.
+        columns: Dictionary from `"images"` and the names of `CELLS` to the name of a column, or to several; see
+            `targets.KINDS` for what it does not say, `several_labels` for `"multilabels"` and `TextColumns` for
+            `"texts"`. `"classes"` may have the names of all classes of several labels.
         targets: Names of the targets to read.
         split: What the column of `"splits"` says of the images that are wanted; `None` for all.
         skip: Whether rows without a value, and rows of missing files, are left out with a warning instead of an error.
@@ -89,13 +82,13 @@ def read(file, base, columns, targets, split=None, *, skip=False):
     wanted = {name: column_of(name, columns, header) for name in ("images", *targets, *OPTIONAL)}
     for name, found in wanted.items():
         if not found and name not in OPTIONAL:
-            usual = " or ".join(map(repr, USUAL.get(name, ())))
+            usual = " or ".join(map(repr, _usual(name)))
             raise ValueError(
                 f"{str(file)!r} has no column of {name}{usual and f', such as {usual}'}. Name it: "
                 f"data.columns={{{name!r}: 'COLUMN'}}. It has: {', '.join(map(repr, header[: table_file.SHOWN]))}"
             )
     names = [name for found in wanted.values() for name in found]
-    makers = {name: KINDS[name](found, columns) for name, found in wanted.items() if name != "images" and found}
+    makers = {name: CELLS[name](found, columns) for name, found in wanted.items() if name != "images" and found}
     places = itertools.accumulate([1, *(len(maker.columns) for maker in makers.values())])
     parsers = {
         name: (maker.parse, slice(at, at + len(maker.columns))) for (name, maker), at in zip(makers.items(), places)
@@ -189,94 +182,3 @@ class Files:
                 for name in {path.name, path.stem, path.with_suffix("").as_posix()}:
                     known[composed(name)].append(path.as_posix())
         return known
-
-
-class Labels:
-    """One class for each row, by its name; numbers are names too. An answer to a text is one, whatever is in it."""
-
-    def __init__(self, columns, said=None):
-        self.columns = columns
-        self.whole = "texts" in (said or {})
-        self.codes = {}
-        self.rows = array.array("i")
-
-    def parse(self, cells):
-        (cell,) = cells
-        if cell is None:
-            raise ValueError(f"{self.columns[0]!r} is empty")
-        known = NOTHING if self.whole else ()
-        return cell if isinstance(cell, str) and cell in self.codes else name_of(cell, self.columns[0], known)
-
-    def add(self, name, inside=True):
-        code = self.codes.setdefault(name, len(self.codes))  # a class of images elsewhere is one too
-        if inside:
-            self.rows.append(code)
-
-    def names(self):
-        return tuple(in_order(self.codes))
-
-    def made(self):
-        if found := None if self.whole else self._several():
-            raise ValueError(
-                f"{self.columns[0]!r} must have one label for each image. Several, as in {found[0]!r}, are for "
-                f"Classify(multilabel=True). Received: {found[0]!r} along with {' and '.join(map(repr, found[1]))}"
-            )
-        tell_nothing([name for name in self.codes if name in NOTHING], self.columns)
-        places = {name: place for place, name in enumerate(self.names())}
-        return np.array([places[name] for name in self.codes], "int32")[np.frombuffer(self.rows, "int32")]
-
-    def _several(self):
-        """Returns a name that looks like several, its parts and what separates them, or `None`."""
-        found = composite(self.codes, SEPARATOR) or composite(self.codes, SEPARATORS, every=True)
-        return found or recurring(self.codes, SEPARATORS, alone=True)
-
-
-class Numbers:
-    """One or more finite numbers for each row."""
-
-    def __init__(self, columns, said=None):
-        self.columns = columns
-        self.rows = array.array("f")
-
-    def parse(self, cells):
-        return list(map(self._number, self.columns, cells))
-
-    def _number(self, column, cell):
-        try:
-            number = math.nan if isinstance(cell, bool) or "_" in str(cell) else float(cell)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if not abs(number) <= LARGEST:
-            raise ValueError(f"{column!r} is empty" if cell is None else f"{column!r} is no number: {cell!r:.60}")
-        return number
-
-    def add(self, numbers, inside=True):
-        if inside:
-            self.rows.extend(numbers)
-
-    def made(self):
-        return np.frombuffer(self.rows, "float32").reshape(-1, len(self.columns)).copy()
-
-
-class Groups(Labels):
-    """A group for each row, by its name, which has the same number in every table."""
-
-    def made(self):
-        return np.array([group_of(name) for name in self.codes], "int64")[np.frombuffer(self.rows, "int32")]
-
-
-KINDS = {
-    "labels": Labels,
-    "multilabels": several_labels,
-    "numbers": Numbers,
-    "texts": TextColumns,
-    "groups": Groups,
-    "splits": Groups,
-}
-OPTIONAL = ("groups", "splits")  # no targets
-
-
-def group_of(name):
-    """Returns the number of a group, 64 bits of a hash of its name."""
-    name = name if isinstance(name, bytes) else str(name).encode()
-    return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little", signed=True)

@@ -21,7 +21,7 @@ FLAGS = {
 
 
 def several_labels(columns, said):
-    """Returns what reads several labels from the cells of a row, as `table.KINDS` has it.
+    """Returns what reads several labels from the cells of a row, as `targets.KINDS` has it.
 
     Args:
         columns: Names of the columns.

@@ -19,6 +19,7 @@ from keras_vit.data.orientation import orientations
 from keras_vit.data.readers import records, texts
 from keras_vit.data.readers.box_arrays import have_area
 from keras_vit.data.readers.decoding import decode, error_reason
+from keras_vit.data.targets import KINDS
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import checks
 from keras_vit.utils import extras as packages
@@ -27,7 +28,6 @@ from keras_vit.utils.warned import left_out
 BOXES, SEVERAL, TEXTS = "bounding_boxes", "multilabels", "texts"
 CAPTIONS = ("captions", "caption", "text", "question")  # names of features of texts, the first that is there
 BETWEEN = "\0"  # several texts of an image
-WHOLE = {BOXES: "boxes", SEVERAL: "several labels", TEXTS: "texts"}  # of what is not streamed
 IGNORED = {"is_crowd", "is_difficult", "is_group_of"}  # features of what is no object to find
 
 
@@ -82,9 +82,9 @@ def read(name, split, data, targets, extras=()):
                 left_out(f"{lost} boxes of {name!r}, which have no area in their image")
             targets[BOXES] = np.where((empty | flat)[..., None], np.float32(EMPTY), targets[BOXES])
         return Source(targets.pop("images"), targets, class_names)
-    what = next((words for item, words in WHOLE.items() if item in keys), None)
-    if what:
-        raise ValueError(f"A data set with {what} must fit into memory. Received: {name!r} of {encoded / 1e9:.1f} GB")
+    whole = next((item.replace("_", " ") for item in keys if KINDS[item].record is None), None)
+    if whole:
+        raise ValueError(f"A data set with {whole} must fit into memory. Received: {name!r} of {encoded / 1e9:.1f} GB")
     if builder.info.file_format.value != "tfrecord":
         raise ValueError(
             f"A data set that does not fit into memory must be prepared as TFRecord files. Received: {name!r}, "

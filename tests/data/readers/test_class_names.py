@@ -2,7 +2,7 @@ import pytest
 
 from keras_vit.data.readers.class_names import in_order, name_of
 from keras_vit.data.readers.dataset_labels import one
-from keras_vit.data.readers.table import Labels
+from keras_vit.data.readers.table_cells import Labels
 
 
 @pytest.mark.parametrize(

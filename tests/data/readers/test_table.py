@@ -155,7 +155,10 @@ def test_wrong_rows_are_named_or_left_out(folder, row, given, message):
 
 
 def test_columns_are_found_or_named(folder):
-    with pytest.raises(ValueError, match=r"has no column of numbers. Name it: data.columns={'numbers': 'COLUMN'}. It"):
+    with pytest.raises(
+        ValueError,
+        match=r"has no column of numbers, such as .* or 'number'. Name it: data.columns={'numbers': 'COL",
+    ):
         read(folder, "numbers")
     with pytest.raises(ValueError, match="has no column 'size'. It has: 'file_name', 'label'"):
         read(folder, "labels", labels="size")

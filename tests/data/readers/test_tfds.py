@@ -211,7 +211,7 @@ def test_boxes_and_classes_of_objects_are_read(pets, monkeypatch):
         ] * (3 - count)
         np.testing.assert_allclose(rows, np.float32(expected), atol=1e-6)
     monkeypatch.setattr(memory, "SHARE", 0)
-    with pytest.raises(ValueError, match="with boxes must fit into memory. Received: 'tiny_pets'"):
+    with pytest.raises(ValueError, match="with bounding boxes must fit into memory. Received: 'tiny_pets'"):
         sources.load(pets, "train", ("bounding_boxes",))
 
 
@@ -221,7 +221,7 @@ def test_sequences_of_class_labels_are_several_labels(pets, monkeypatch):
     numbers = [int(tf.io.decode_png(image)[0, 0, 0]) // 20 for image in source.images]
     assert source.targets["multilabels"].tolist() == [[i & 1, i >> 1 & 1, i >> 2 & 1] for i in numbers]
     monkeypatch.setattr(memory, "SHARE", 0)
-    with pytest.raises(ValueError, match="with several labels must fit into memory. Received: 'tiny_pets'"):
+    with pytest.raises(ValueError, match="with multilabels must fit into memory. Received: 'tiny_pets'"):
         sources.load(pets, "train", ("multilabels",))
 
 
