@@ -71,7 +71,7 @@ def test_what_a_recipe_is_is_read_without_checkpoints_and_plots():
         "print(*{name.split('.')[1] for name in sys.modules if name.startswith('keras_vit.')})"
     )
     # On the backend that Keras imports in the least time.
-    read = {"config", "layers", "models", "tasks", "text", "utils"}
+    read = {"config", "generation", "layers", "models", "preparing", "tasks", "text", "traits", "utils"}
     assert set(run("-c", script, KERAS_BACKEND="numpy").split()) == read
 
 

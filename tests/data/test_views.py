@@ -149,20 +149,11 @@ def test_a_single_view_is_what_it_was(found):
     tally, _ = evaluation.tally_of(found.answering(), found.bound, made, found.size, keep=True)
     pixels = np.concatenate([each["images"] for each in pipeline.evaluation_arrays(made, found.bound, found.size)])
     expected = found.task.probabilities(found.answering()(pixels[:4]))
-    np.testing.assert_array_equal(tally._arrays()[3][:4], expected)
+    np.testing.assert_array_equal(tally.arrays()[3][:4], expected)
     several = dataclasses.replace(found.bound, task=dataclasses.replace(found.task, views=3, crops=3))
     tally, _ = evaluation.tally_of(found.answering(), several, made, found.size)
     assert tally.counts.images == 8  # of videos, not of 72 views
     assert trained.reader(found, several=True)(made.images[0]).ndim == 4
-
-
-def test_an_engine_is_chosen_for_as_many_clips(found, monkeypatch):
-    counts = []
-    monkeypatch.setattr(trained, "predictor", lambda model, eager, count: counts.append(count))
-    several = config.override(found.recipe, {"task.views": 3, "task.crops": 3, "data.resize": "window"})
-    for each in (found, dataclasses.replace(found, recipe=several)):
-        each.answering(count=8)
-    assert counts == [8, 72]
 
 
 @slow

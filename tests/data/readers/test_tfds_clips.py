@@ -107,7 +107,7 @@ def test_what_is_no_set_of_videos_is_refused(data, tmp_path, monkeypatch):
     with pytest.raises(
         ValueError, match="of videos is for ClassifyClips and PretrainClips. Received: 'tiny_videos' of"
     ):
-        sources.load(data, "train", Classify.targets)
+        sources.load(data, "train", Classify().targets)
     with pytest.raises(ValueError, match="'tiny_videos' has no split 'test'. Known: train"):
         load(data, "test")
     with pytest.raises(ValueError, match="'tiny_videos' has no numbers. It has: .*video"):
