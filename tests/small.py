@@ -35,7 +35,6 @@ def smoke(recipe):
     short = {
         "optim.epochs": 1,
         "optim.warmup_epochs": 0,
-        "optim.image_sizes": (),
         "data.batch_size": 4,
         "data.limit": 8,
         "optim.accumulate": 1,

@@ -6,6 +6,7 @@ import inspect
 import pathlib
 import shlex
 
+from keras_vit.config import removed
 from keras_vit.models.options import OPTIONS, merged
 from keras_vit.models.vit import vit
 from keras_vit.utils import checks
@@ -111,6 +112,8 @@ def called(name, recipe):
 
 def _meant(name, recipe):
     """Returns which names can be meant by one that does not exist, of an option those in the same dictionary."""
+    if advice := removed.meant(name):
+        return advice
     holder, _, option = name.rpartition(".")
     all_names = names(recipe)
     inside = [each.rpartition(".")[2] for each in all_names if each.rpartition(".")[0] == holder]

@@ -11,7 +11,7 @@ import keras
 from keras_vit import config
 from keras_vit.checkpoints import load_weights
 from keras_vit.checkpoints.pretrained import DEFAULTS
-from keras_vit.config import misplaced
+from keras_vit.config import misplaced, removed
 from keras_vit.models import remat
 from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.models.options import flat, merged
@@ -73,7 +73,8 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
     except Exception as error:
         where = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         place = f", line {where[-1]}" if where else ""  # a SyntaxError says its line itself
-        raise ValueError(f"{str(path)!r}{place}: {type(error).__name__}: {error}") from error
+        advice = f". {instead}" if isinstance(error, TypeError) and (instead := removed.meant(str(error))) else ""
+        raise ValueError(f"{str(path)!r}{place}: {type(error).__name__}: {error}{advice}") from error
     if not isinstance(recipe, config.Recipe):
         raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {checks.shown(recipe)}")
     return config.check_recipe(config.override(recipe, {} if changes is None else changes))

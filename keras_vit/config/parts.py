@@ -93,7 +93,6 @@ class Optim(Checked):
     clip_norm: float | None = number(1.0)  # of all gradients together
     accumulate: int = number(1, low=1)  # batches whose gradients are averaged for one update
     ema: float | None = number(None, below=1)  # momentum of the EMA weights, which are evaluated and saved
-    image_sizes: tuple[int, ...] = ()  # sides in pixels for equal parts of the run, before the model's own in the last
     layer_decay: float | None = number(None, low=1e-3, most=1)  # learning rate of a block over that of the next one
     freeze: int | Literal["all"] | None = None  # blocks frozen, with all before them; "all": train the head only
     lora: int | None = number(None, low=1)  # rank of LoRA on attention; trains LoRA and the head only

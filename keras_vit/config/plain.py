@@ -5,6 +5,7 @@ import dataclasses
 import keras
 
 from keras_vit.config.parts import Augment, Data, Optim, Reached, Recipe, Weights
+from keras_vit.config.removed import without_removed
 from keras_vit.tasks.base import TASKS, UnknownTaskError
 from keras_vit.utils.checked import applied
 
@@ -32,7 +33,7 @@ def from_dict(values):
     values = dict(values)
     for part, kind in PARTS.items():
         if values.get(part) is not None:
-            fields = dict(values[part])
+            fields = without_removed(part, dict(values[part]))
             if "layers" in fields:
                 fields["layers"] = [keras.saving.deserialize_keras_object(layer) for layer in fields["layers"]]
             values[part] = kind(**_tuples(fields))

@@ -22,7 +22,7 @@ from keras_vit.utils.cores import cores
 CHUNK = 2**21  # pixel values that are processed at once
 
 
-def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, until=None, share=(0, 1)):
+def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, share=(0, 1)):
     """Returns shuffled, augmented batches.
 
     Args:
@@ -32,7 +32,6 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
         first_epoch: If given, one pass contains all epochs from this one on, for `fit(steps_per_epoch=...)`.
             Otherwise each pass over the dataset is one epoch, every time in a new order.
         first_step: Steps of the first epoch to skip.
-        until: Epoch to end before; `None` for `optim.epochs`.
         share: `(index, count)` for several processes: the part of every batch at `index`, out of `count` equal parts.
 
     Returns:
@@ -67,7 +66,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, un
     if first_epoch is None:
         epochs = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1)
     else:
-        epochs = tf.data.Dataset.range(first_epoch, until or recipe.optim.epochs)
+        epochs = tf.data.Dataset.range(first_epoch, recipe.optim.epochs)
     keys = epochs.flat_map(shuffled_keys).skip(first_step * (part // chunk))
     batches = _parallel(keys, read_and_augment).rebatch(part, drop_remainder=True)
     if settings.layers:

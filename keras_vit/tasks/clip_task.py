@@ -33,8 +33,7 @@ class ClipTask:
 
     arguments: ClassVar[tuple[str, ...]] = video.ARGUMENTS
     refuses: ClassVar[dict[str, str]] = {
-        name: f"{name} is for images, not for clips."
-        for name in ("augment.randaugment", "augment.layers", "optim.image_sizes")
+        name: f"{name} is for images, not for clips." for name in ("augment.randaugment", "augment.layers")
     }
 
     frames: int = number(16, low=1)

@@ -13,7 +13,7 @@ from keras_vit.models import kinds
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.metadata import keep
 from keras_vit.models.outputs import head_of_others
-from keras_vit.training import devices, finetuning, growing, own_callbacks, rundir, saving, splits
+from keras_vit.training import devices, finetuning, own_callbacks, rundir, saving, splits
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
@@ -117,7 +117,6 @@ def fit(
         metadata = metadata_of(model)
         kinds.note(model, recipe.task.gives)
         teacher = recipe.task.teacher_for(model, place.moved(teacher))
-        growing.check(recipe, model, teacher)
         identity |= rundir.contents_of(teacher)
         metadata["run"] = rundir.mark(written, identity)
         run = Run(recipe, model, *sources, folder, teacher, place, mark=metadata["run"])

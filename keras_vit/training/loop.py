@@ -11,7 +11,7 @@ from keras_vit.data import pipeline
 from keras_vit.data.even import even_batches
 from keras_vit.data.memory import Source
 from keras_vit.models.inputs import image_shape
-from keras_vit.training import ema, growing, history, progress, rundir, stopping
+from keras_vit.training import ema, history, progress, rundir, stopping
 from keras_vit.training.compiling import compile_run
 from keras_vit.training.devices import ALONE, Place
 from keras_vit.training.keep import KeepBest, KeepState
@@ -73,11 +73,9 @@ class Run:
         return [v for v in self.learner.variables if id(v) not in others]
 
     def training_batches(self):
-        """Returns the batches of the rest of the run that have one size, augmented: this process's share of each."""
-        part = growing.until(self.recipe.optim, self.epoch)
-        position = {"first_epoch": self.epoch, "first_step": self.step, "until": part, "share": self.place.share}
-        recipe, size = growing.of_epoch(self.recipe, self.epoch, image_shape(self.model))
-        return pipeline.training_batches(self.train, recipe, size, **position)
+        """Returns the augmented batches of the rest of the run: this process's share of each."""
+        done = {"first_epoch": self.epoch, "first_step": self.step, "share": self.place.share}
+        return pipeline.training_batches(self.train, self.recipe, image_shape(self.model), **done)
 
     def validation_batches(self):
         """Returns the validation batches. Each image counts once; on several devices the last batches are padded."""
@@ -127,8 +125,7 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
         extent = f"stopped after {run.epoch} of {epochs}" if run.epoch < epochs else f"all {epochs}"
         further = longer(run.folder, rundir.recipe_of(run.folder), run.train.given)
         print(f"{run.folder}: already finished, {extent} epochs. {further}")
-    sizes = growing.any_size(run.model, run.recipe.optim)
-    with stopping.signals() as received, progress.shown(run, verbose) as (bars, keras_verbose), sizes:
+    with stopping.signals() as received, progress.shown(run, verbose) as (bars, keras_verbose):
         stop, own = stopping.StopOnSignal(run, keep, received), OwnCallbacks(extra)
         callbacks = [  # in this order: EMA weights in place, logs complete, nothing saved that diverged
             ema.EvaluateWithEMA(),
@@ -142,14 +139,11 @@ def run_epochs(run, verbose="auto", save_steps=None, extra=()):
             stop,
         ]
         while run.epoch < epochs and not run.ended:
-            if run.recipe.optim.image_sizes:
-                learner.train_function = None  # a compiled one holds for one size of images
-            part = growing.until(run.recipe.optim, run.epoch)
             learner.fit(
                 run.training_batches(),
                 validation_data=validation,
                 initial_epoch=run.epoch,
-                epochs=run.epoch + 1 if run.step else part,  # a resumed epoch is shorter: a `fit` of its own
+                epochs=run.epoch + 1 if run.step else epochs,  # a resumed epoch is shorter: a `fit` of its own
                 steps_per_epoch=run.steps - run.step,
                 shuffle=False,  # the pipeline shuffles
                 callbacks=callbacks,

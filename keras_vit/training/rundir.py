@@ -11,6 +11,7 @@ import zlib
 import keras
 
 from keras_vit import config
+from keras_vit.config.removed import REMOVED
 from keras_vit.layers import Rescale
 from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
 from keras_vit.tasks.base import UnknownTaskError
@@ -148,7 +149,7 @@ def _identity(values, recipe):
         values: Dictionary of a recipe, such as the content of `recipe.json`.
         recipe: The `Recipe`, whose task says which options only measure.
     """
-    options = _dotted(values)
+    options = {name: unset for name, (unset, _) in REMOVED.items()} | _dotted(values)  # as earlier versions hashed them
     if options["data.source"].startswith("folder:"):  # which may be moved: the data are known by their hashes
         options["data.source"] = "folder:"
     # Keras draws a seed for a layer that has none; here layers draw by the recipe's.

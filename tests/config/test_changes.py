@@ -37,6 +37,7 @@ def test_weights_of_a_file_replace_the_variant_of_a_recipe_and_published_ones_do
         ({"model.block.layerscale": 3}, ValueError, "layerscale'. Did you mean 'layer_scale'"),
         ({"model.tokens.x": 3}, ValueError, "Known: class_token, distilled, .*pre_norm.$"),
         ({"model.blok.gelu": 3}, ValueError, "Did you mean 'model.block.gelu'"),
+        ({"optim.image_sizes": (16,)}, ValueError, "optim.image_sizes was removed. .* set model.patch_dropout"),
         ({"epochs": 3}, ValueError, "'epochs'. Did you mean 'optim.epochs'"),
         ({"optim": 3}, ValueError, "'optim'"),
         ({"ema": 0.9}, ValueError, "'ema'. Did you mean 'optim.ema'"),

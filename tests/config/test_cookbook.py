@@ -203,6 +203,10 @@ def test_a_path_to_something_else_is_named(tmp_path, monkeypatch):
         ("import os\n\nrecipe = undefined\n", r", line 3: NameError: name 'undefined' is not defined$"),
         ("recipe = (\n", r": SyntaxError: .*line 1\)$"),
         ("from keras_vit import Optim\n\nOptim(epochs=0)\n", ", line 3: ValueError: Optim.epochs .* Received: 0$"),
+        (
+            "from keras_vit import Optim\n\nOptim(image_sizes=(16,))\n",
+            ", line 3: TypeError: .*'image_sizes'. optim.image_sizes was removed. .* set model.patch_dropout.$",
+        ),
         ("import no_such_module\n", ", line 1: ModuleNotFoundError: No module named 'no_such_module'$"),
         ("import json\njson.loads('')\n", ", line 2: JSONDecodeError: "),
     ],

@@ -32,3 +32,11 @@ def test_keras_layers_of_an_augmentation_come_back_from_json():
     fresh = Augment(layers=(keras.layers.RandomFlip("horizontal", seed=3), keras.layers.RandomRotation(0.1)))
     other = config.to_dict(Recipe(name="x", model={}, augment=fresh, task=recipe.task))
     assert json.dumps(other) == text  # two processes that name layers otherwise have the same recipe
+
+
+def test_removed_options_are_read_where_they_were_unset_and_refused_where_not():
+    values = json.loads(json.dumps(config.to_dict(RECIPE)))
+    earlier = {**values, "optim": {**values["optim"], "image_sizes": []}}
+    assert config.from_dict(earlier) == config.from_dict(values)
+    with pytest.raises(ValueError, match=r"optim.image_sizes was removed. .* Received: optim.image_sizes=\[16, 20\]"):
+        config.from_dict({**values, "optim": {**values["optim"], "image_sizes": [16, 20]}})

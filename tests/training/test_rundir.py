@@ -32,6 +32,15 @@ def test_the_same_run_is_claimed_again_and_read_back(run):
     assert config.to_dict(recipe)["optim"] == config.to_dict(RECIPE)["optim"]
 
 
+def test_a_run_of_an_earlier_version_is_the_same_run(run):
+    """It named options that were removed since, unset: the hash that its models carry is of them too."""
+    values = json.loads((run / "recipe.json").read_text())
+    values["optim"]["image_sizes"] = []
+    (run / "recipe.json").write_text(json.dumps(values))
+    rundir.claim(run, RECIPE, DATA, ("a", "b"))
+    assert rundir.mark(RECIPE, DATA) == "81e32695a4c51be059877d38ca6eb317"
+
+
 def test_what_it_reached_is_no_part_of_what_it_is(run):
     reached = config.Recipe(**{**vars(RECIPE), "reached": config.Reached(test_accuracy=0.5)})
     rundir.claim(run, reached, DATA, ("a", "b"))

@@ -7,7 +7,7 @@ import pytest
 
 import keras_vit
 from keras_vit import config
-from keras_vit.config import Augment, Data, Optim, Recipe, Weights
+from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Weights
 from keras_vit.utils.checked import Checked, applied, only_with
 
 pytestmark = pytest.mark.backend
@@ -26,8 +26,8 @@ def test_ranges_hold_their_ends(kind, name, low, high):
 
 
 def test_every_item_of_a_setting_is_checked():
-    with pytest.raises(TypeError, match=r"Optim.image_sizes must be .* Received: \(112, '160'\)"):
-        Optim(image_sizes=(112, "160"))
+    with pytest.raises(TypeError, match=r"Reached.seeds must be .* Received: \(0, '1'\)"):
+        Reached(seeds=(0, "1"))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_every_item_of_a_setting_is_checked():
     [
         (lambda: Optim(optimizer="adam"), "Optim.optimizer must be one of 'adamw', 'sgd', 'muon'. Received: 'adam'"),
         (lambda: Optim(freeze="some"), "Optim.freeze must be int or one of 'all' or None. Received: 'some'"),
-        (lambda: Optim(image_sizes=(1.5,)), r"Optim.image_sizes must be a tuple, each int. Received: \(1.5,\)"),
+        (lambda: Reached(seeds=(1.5,)), r"Reached.seeds must be a tuple, each int. Received: \(1.5,\)"),
         (lambda: Data(columns="a"), "Data.columns must be a dictionary or None. Received: 'a'"),
     ],
 )

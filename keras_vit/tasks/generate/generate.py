@@ -75,8 +75,6 @@ class Generate(Task):
         checks.options("model", recipe.model, self.arguments)
         if "image_size" not in recipe.model:
             raise ValueError(f"Generate needs model.image_size. Received: model={checks.shown(recipe.model)}")
-        if recipe.optim.image_sizes:
-            raise ValueError(f"Generate has one size. Received: optim.image_sizes={recipe.optim.image_sizes}")
         if not self.label_drop and self.guidance != 1:
             raise ValueError(
                 "A model that always sees the class has no guidance: with label_drop=0, guidance must be 1. "

@@ -68,8 +68,6 @@ class Restore(Task):
                 "Restore cuts images out and never resizes them: augment.crop and data.resize must be 'window'. "
                 f"Received: augment.crop={recipe.augment.crop!r}, data.resize={recipe.data.resize!r}"
             )
-        if recipe.optim.image_sizes:
-            raise ValueError(f"Restore has one size. Received: optim.image_sizes={recipe.optim.image_sizes}")
         self._check_channels(recipe.model.get("channels", DEFAULTS["channels"]))
 
     def _check_channels(self, channels):

@@ -40,7 +40,6 @@ def test_what_contradicts_clips_is_refused():
         (dict(model={"rotary": "dinov3"}), "rotary"),
         (dict(augment={"randaugment": 2}), "augment.randaugment is for images, not for clips"),
         (dict(augment={"layers": (keras.layers.RandomContrast(0.1),)}), "augment.layers is for images"),
-        (dict(optim={"image_sizes": (4,)}), "optim.image_sizes is for images"),
     ]
     assert not unexpected([(lambda given=given: check_recipe(recipe(**given)), text) for given, text in calls])
     images = dataclasses.replace(recipe(), task=Classify(), model={**MODEL, "tubelet": 2})

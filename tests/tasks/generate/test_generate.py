@@ -96,7 +96,6 @@ def test_files_are_followed_as_the_model():
         ({"model": {**MODEL, "pooling": "gap"}}, "`model` has no option 'pooling'|pooling"),
         ({"augment": Augment(mixup=0.2)}, "MixUp, CutMix and RandAugment do not change images to draw"),
         ({"augment": Augment(erase=0.2)}, "What erasing makes would be drawn too. Received: augment.erase=0.2"),
-        ({"optim": Optim(image_sizes=(4,))}, "Generate has one size. Received: optim.image_sizes="),
         ({"task": Generate(label_drop=0.0)}, "with label_drop=0, guidance must be 1. Received: guidance=2.0"),
         ({"model": {"channels": 1}}, "Generate needs model.image_size. Received"),
     ],

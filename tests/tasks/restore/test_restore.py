@@ -132,7 +132,6 @@ def recipe(task=TASK, model=None, **parts):
         (recipe(augment=Augment(crop="window", mixup=0.2)), "do not change originals. Received: augment.mixup=0.2"),
         (recipe(data=Data()), "must be 'window'. Received: augment.crop='window', data.resize=None"),
         (recipe(augment=Augment()), "must be 'window'. Received: augment.crop=None, data.resize='window'"),
-        (recipe(optim=Optim(image_sizes=(4,))), r"has one size. Received: optim.image_sizes=\(4,\)"),
     ],
 )
 def test_settings_that_contradict_each_other(made, message):

@@ -1,0 +1,25 @@
+"""Options of earlier versions: files that leave them unset are read, others are refused."""
+
+REMOVED = {
+    # name: (its value when it was unset, what to use)
+    "optim.image_sizes": ([], "Training begins at the full image size. For shorter training, set model.patch_dropout."),
+}
+
+
+def without_removed(part, values):
+    """Returns a dictionary of a part of a recipe without the options that were removed since it was written.
+
+    Raises:
+        ValueError: For a removed option that was set.
+    """
+    for name, (unset, _) in REMOVED.items():
+        holder, _, key = name.partition(".")
+        if holder == part and values.get(key, unset) != unset:
+            raise ValueError(f"{meant(name)} Received: {name}={values[key]!r}")
+    return {key: value for key, value in values.items() if f"{part}.{key}" not in REMOVED}
+
+
+def meant(text):
+    """Returns what to use for a removed option that a text names, such as `"optim.image_sizes"`; `""` without one."""
+    found = [name for name in REMOVED if name.rpartition(".")[2] in text]
+    return f"{found[0]} was removed. {REMOVED[found[0]][1]}" if found else ""
