@@ -176,7 +176,10 @@ def in_int8(model, calibration, batch=None):
             nncf.Dataset(parts),
             subset_size=len(parts),
             model_type=nncf.ModelType.TRANSFORMER,
-            advanced_parameters=nncf.AdvancedQuantizationParameters(smooth_quant_alphas=none),
+            advanced_parameters=nncf.AdvancedQuantizationParameters(
+                smooth_quant_alphas=none,
+                overflow_fix=nncf.OverflowFix.ENABLE,  # without VNNI, sums of two full products overflow 16 bits
+            ),
         )
 
 

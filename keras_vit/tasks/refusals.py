@@ -52,6 +52,7 @@ def _value(parts, part, name):
     if part == "model":
         value = options.get(name)
         return value, value not in OFF
-    default = next(field.default for field in dataclasses.fields(options) if field.name == name)
+    field = next(field for field in dataclasses.fields(options) if field.name == name)
+    default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
     value = getattr(options, name)
     return value, value != default

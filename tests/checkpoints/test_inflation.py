@@ -60,7 +60,7 @@ def test_what_is_kept_of_the_metadata():
 
 def test_other_models_are_refused(tmp_path):
     calls = [
-        (lambda: inflated(small(stem=((6, 4),), patch_size=1)), "plain Vision Transformer. Received: .* with stem"),
+        (lambda: inflated(small(stem=((6, 4),), patch_size=1)), "plain ViT. Received: .* with stem"),
         (lambda: inflated(small(tokens={"registers": 2})), "with registers"),
         (lambda: inflated(small(position="sincos2d")), "with position='sincos2d'"),
         (lambda: inflated(small(pooling="map")), "with pooling='map'"),
