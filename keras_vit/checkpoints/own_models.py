@@ -50,7 +50,7 @@ def read_own(path, part, overrides, sha256=None):
         path: The file.
         part: `"text"`, for the text tower or the decoder, or `"both"` or `None`, for a model as from `two_towers` or
             `captioner`. `None` of a DiT.
-        overrides: What the caller asks for besides. Every value must be `None`.
+        overrides: Other arguments of the caller. Each must be `None`.
         sha256: As in `load_weights`.
 
     Raises:
@@ -101,7 +101,7 @@ def load_own(model, source, options, sha256=None):
     Args:
         model: The model.
         source: The file, or a run.
-        options: What the caller asks for besides. It must be empty.
+        options: Other arguments of the caller. It must be empty.
         sha256: As in `load_weights`.
 
     Raises:

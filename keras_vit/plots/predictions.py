@@ -75,7 +75,7 @@ def draw_shares(shares, numbers, texts):
     figure = canvas.figure(side + 0.8 + longest, side + longest)
     axis = figure.subplots()
     drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    if points := number_size(numbers):
+    if points := _number_size(numbers):
         for row, column in np.argwhere(numbers if count > WRITTEN else np.ones_like(numbers)):
             number = numbers[row, column]
             color = canvas.ink(drawn.to_rgba(shares[row, column])[:3]) if number else ZERO
@@ -91,7 +91,7 @@ def draw_shares(shares, numbers, texts):
     return figure
 
 
-def number_size(numbers):
+def _number_size(numbers):
     """Returns the points in which the cells of a matrix have room for its numbers, `None` if they have none."""
     count = len(numbers)
     if count <= WRITTEN:

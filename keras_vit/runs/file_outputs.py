@@ -61,8 +61,8 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
         batch.pixels.clear()  # they may be large: nothing holds them twice
         results = dict(zip(sources, _run(passage, examples, trained.task.inputs, batch.images) if sources else ()))
         for i, path in enumerate(batch.images):
-            if i in results:
-                _check_finite(results[i], path)
+            if i in results and not _is_finite(results[i]):
+                raise ValueError(_infinite(path))
             yield Output(path, results.get(i), sources.get(i), batch.errors.get(i))
         first += len(batch)
         sources.clear()
@@ -102,14 +102,13 @@ def _batch(rows, least):
 
 def _finite(rows):
     """Returns rows of an output, float32; raises FloatingPointError if a number is NaN or infinite."""
-    if not np.isfinite(rows).all():
+    if not _is_finite(rows):
         raise FloatingPointError
     return rows
 
 
-def _check_finite(output, path):
-    if not np.issubdtype(output.dtype, np.integer) and not np.isfinite(output).all():
-        raise ValueError(_infinite(path))
+def _is_finite(output):
+    return np.issubdtype(output.dtype, np.integer) or np.isfinite(output).all()
 
 
 def _infinite(path):

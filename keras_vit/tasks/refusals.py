@@ -31,6 +31,8 @@ def of_whole(targets):
 def check(task, recipe):
     """Raises ValueError, with the reason, if settings of a recipe are not as if its task were alone.
 
+    A row of a task of one's own that names no setting is an error too.
+
     Args:
         task: A `Task`; the rows of its class and of those that it is made of count.
         recipe: A `Recipe`, or `None` for the task's own settings alone.
@@ -39,20 +41,24 @@ def check(task, recipe):
     for owner in reversed(type(task).__mro__):
         rows |= vars(owner).get("refuses", {})
     parts = {"task": task} if recipe is None else {**vars(recipe), "task": task}
-    values = {name: _value(parts, *name.split(".")) for name in rows if name.split(".")[0] in parts}
+    values = {name: _value(parts, name) for name in rows if recipe is not None or name.startswith("task.")}
     for why in dict.fromkeys(rows.values()):
         shown = [f"{name}={checks.shown(value)}" for name, (value, on) in values.items() if on and rows[name] == why]
         if shown:
             raise ValueError(f"{why} Received: {', '.join(shown)}")
 
 
-def _value(parts, part, name):
+def _value(parts, name):
     """Returns a setting's value, and whether it is another one than its default."""
-    options = parts[part]
+    part, _, option = name.partition(".")
     if part == "model":
-        value = options.get(name)
+        value = parts[part].get(option)
         return value, value not in OFF
-    field = next(field for field in dataclasses.fields(options) if field.name == name)
+    options = parts.get(part)
+    fields = dataclasses.fields(options) if dataclasses.is_dataclass(options) else ()
+    field = next((field for field in fields if field.name == option), None)
+    if field is None:
+        raise ValueError(f"`refuses` of a task must name settings, such as 'augment.flip'. Received: {name!r}")
     default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-    value = getattr(options, name)
+    value = getattr(options, option)
     return value, value != default

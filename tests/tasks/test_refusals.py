@@ -1,5 +1,7 @@
 """What a task takes none of: rows of a table, with the reason."""
 
+import dataclasses
+
 import pytest
 
 pytest.importorskip("tensorflow")
@@ -38,3 +40,30 @@ def test_the_first_reason_is_said_with_all_settings_that_it_is_of():
     checked(Places(), optim=Optim(freeze="all"))()
     checked(Task(("a",)), augment=Augment(mixup=0.2))()
     More().check()
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Made(Task):
+    refuses = {"task.options": "It has none."}
+
+    options: dict = dataclasses.field(default_factory=dict)
+
+
+class Unknown(Task):
+    refuses = {"task.tpyo": "It does not exist."}
+
+
+class Deep(Task):
+    refuses = {"augment.layers.first": "It does not exist."}
+
+
+def test_rows_name_settings_and_defaults_may_be_made():
+    recipe = Recipe(name="x", model={})
+    Made().check(recipe)
+    calls = [
+        (lambda: Made(options={"a": 1}).check(), "It has none. Received: task.options={'a': 1}"),
+        (lambda: Unknown().check(), "must name settings, such as 'augment.flip'. Received: 'task.tpyo'"),
+        (lambda: Deep().check(recipe), "Received: 'augment.layers.first'"),
+    ]
+    assert not unexpected(calls)
+    Deep().check()  # without a recipe its own settings alone

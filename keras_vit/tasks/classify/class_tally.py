@@ -87,7 +87,7 @@ class ClassTally(Tally):
         from keras_vit.explain import answers
         from keras_vit.plots import lettering
         from keras_vit.plots.curves import draw_curves
-        from keras_vit.plots.predictions import CELLS, number_size
+        from keras_vit.plots.predictions import CELLS
 
         labels, predictions, _, certainty = self.arrays()
         names, calibration = distinct(self.task.classes), self._calibration
@@ -96,13 +96,12 @@ class ClassTally(Tally):
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
         first = int(len(names) == 2)  # of two, the other's curves are the same
         curves = draw_curves(names[first:], lambda i: (labels == first + i, certainty[:, first + i]))
-        small = len(names) <= CELLS
-        written = small and number_size(answers.confusion(labels, predictions, len(names))[0])
-        numbers = "numbers are images, " if written else ""
+        matrix = plots.plot_confusion(labels, predictions, short)
+        numbers = "numbers are images, " if matrix.axes[0].texts else ""
         cells = f"Confusion matrix: {numbers}colors are shares of the true class. "
         figures = {
-            f"{cells if small else ''}Most frequent confusions "
-            f"(true class → predicted class, images): {listed}.": plots.plot_confusion(labels, predictions, short),
+            f"{cells if len(names) <= CELLS else ''}Most frequent confusions "
+            f"(true class → predicted class, images): {listed}.": matrix,
             "Accuracy by confidence. A perfectly calibrated model follows the dashed line; the expected calibration "
             f"error, {calibration.error:.2%}, is the mean distance from it.": plots.plot_calibration(calibration),
             "Precision and recall by class, lowest recall first.": plots.plot_per_class(
