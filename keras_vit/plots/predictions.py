@@ -74,7 +74,7 @@ def draw_shares(shares, numbers, texts):
     side, longest = _side(count), max(map(lettering.width, texts))
     figure = canvas.figure(side + 0.8 + longest, side + longest)
     axis = figure.subplots()
-    drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    drawn = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
     if points := _number_size(numbers):
         for row, column in np.argwhere(numbers if count > WRITTEN else np.ones_like(numbers)):
             number = numbers[row, column]
