@@ -84,3 +84,14 @@ def upright(number, pixels=picturefiles.COLOR):
     quarter = {1: 0, 2: 0, 3: 2, 4: 2, 5: 1, 6: 3, 7: 3, 8: 1}[number]  # anticlockwise
     pixels = pixels[:, ::-1] if number in (2, 4, 5, 7) else pixels
     return np.rot90(pixels, quarter)
+
+
+def all_kinds():
+    """Returns files with and without an orientation, no image among them: the bytes and the number of each name."""
+    files = {**every(), **ODD}
+    others = picturefiles.EXACT | picturefiles.JPEGS | {"empty": b"", "riff": b"RIFF", "text": b"no image"}
+    items = {name: data for name, (data, _) in files.items()}
+    numbers = {name: number for name, (_, number) in files.items()}
+    items |= {f"other {name}": data for name, data in others.items()}
+    numbers |= {f"other {name}": 6 if name.startswith("turned") else 1 for name in others}
+    return items, numbers

@@ -119,8 +119,8 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
 
     def serve_bytes(encoded):
         from keras_vit.data.augment.crops import evaluation_image
-        from keras_vit.data.orientation import orientations_in_graph
         from keras_vit.data.readers.decoding import decode_in_graph, is_plain
+        from keras_vit.export.exif import orientations
 
         (height, width, channels), rule = shapes["images"], about.rule
         full = rule["full_size"]
@@ -136,7 +136,7 @@ def write(model, path, batch_size, input_dtype="float32", probabilities=False, e
                 pixels = decode_in_graph(pair[0], channels, pair[1])
             return evaluation_image(pixels, (*full, channels), data)[:height, :width]
 
-        return serve(tf.map_fn(image, (encoded, orientations_in_graph(encoded)), fn_output_signature="float32"))
+        return serve(tf.map_fn(image, (encoded, orientations(encoded)), fn_output_signature="float32"))
 
     types = {**TYPES, "images": input_dtype}
     specs = [tf.TensorSpec((batch_size, *shape), types[name], name=name) for name, shape in shapes.items()]

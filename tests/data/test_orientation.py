@@ -3,37 +3,16 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.data.orientation import orientations, orientations_in_graph  # noqa: E402
+from keras_vit.data.orientation import orientations  # noqa: E402
 from keras_vit.data.readers.decoding import decode, opened  # noqa: E402
 from keras_vit.utils import images  # noqa: E402
-from tests import exiffiles, picturefiles  # noqa: E402
-
-FILES = {**exiffiles.every(), **exiffiles.ODD}
+from tests import exiffiles  # noqa: E402
 
 
 def test_orientations_are_found_wherever_files_have_them():
-    others = picturefiles.EXACT | picturefiles.JPEGS | {"empty": b"", "riff": b"RIFF", "text": b"no image"}
-    wanted = {name: number for name, (_, number) in FILES.items()}
-    wanted |= {f"other {name}": 6 if name.startswith("turned") else 1 for name in others}
-    items = [data for data, _ in FILES.values()] + [*others.values()]
-    for function in (orientations, tf.function(orientations_in_graph)):
-        found = dict(zip(wanted, function(tf.constant(items)).numpy(), strict=True))
-        if function is not orientations:  # of JPEGs and PNGs
-            found = {name: wanted[name] if name.endswith("webp") else number for name, number in found.items()}
-        assert {name: number for name, number in found.items() if number != wanted[name]} == {}, function
-
-
-def test_no_bytes_stop_the_search():
-    """Files that a server gets may be anything."""
-    rng, items = np.random.default_rng(0), []
-    for name in ("6.jpg", "behind.png"):
-        for _ in range(150):
-            data = bytearray(FILES[name][0])
-            for at in rng.integers(0, min(len(data), 120), 6):
-                data[at] = rng.integers(256)
-            items.append(bytes(data)[: rng.integers(1, len(data))])
-    found = tf.function(orientations_in_graph)(tf.constant(items)).numpy()
-    assert found.shape == (300,) and set(found) <= set(range(1, 9)) and len(set(found)) > 1
+    items, numbers = exiffiles.all_kinds()
+    found = orientations(tf.constant([*items.values()])).numpy()
+    assert dict(zip(items, found.tolist(), strict=True)) == numbers
 
 
 def test_files_are_decoded_upright_and_boxes_are_cut_out_of_the_upright_image():

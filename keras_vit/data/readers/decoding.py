@@ -5,7 +5,7 @@
 
 import tensorflow as tf
 
-from keras_vit.data.orientation import box_before, orientations_in_graph, turn, turn_shape
+from keras_vit.data.orientation import box_before, orientations, turn, turn_shape
 from keras_vit.data.packing import is_packed, unpacked
 from keras_vit.utils.images import decoded
 
@@ -37,7 +37,7 @@ def decode(item, channels, orientation=None):
 
     if channels not in (1, 3):
         return by_pillow()
-    return tf.cond(is_plain(item), lambda: decode_in_graph(item, channels, orientation), by_pillow)
+    return tf.cond(is_plain(item), lambda: decode_in_graph(item, channels, _known(item, orientation)), by_pillow)
 
 
 def is_plain(item):
@@ -45,14 +45,14 @@ def is_plain(item):
     return tf.io.is_jpeg(item) | (tf.strings.substr(item, 0, 4) == b"\x89PNG")
 
 
-def decode_in_graph(item, channels, orientation=None):
+def decode_in_graph(item, channels, orientation):
     """Does the same for a JPEG or PNG without Python, also in an exported model."""
     image = tf.cond(
         tf.io.is_jpeg(item),
         lambda: tf.io.decode_jpeg(item, channels=3, dct_method=EXACT),
         lambda: tf.io.decode_png(item, channels=3),
     )
-    image = turn(image, _orientation(item) if orientation is None else orientation)
+    image = turn(image, orientation)
     image.set_shape((None, None, 3))
     return tf.image.rgb_to_grayscale(image) if channels == 1 else image
 
@@ -78,7 +78,7 @@ def opened(item, channels, orientation=None):
 
     if item.dtype != tf.string:
         return tf.shape(item)[:2], lambda start, extent: box_of(item, start, extent)
-    is_jpeg, orientation = tf.io.is_jpeg(item), _orientation(item) if orientation is None else orientation
+    is_jpeg, orientation = tf.io.is_jpeg(item), _known(item, orientation)
     pixels = tf.cond(is_jpeg, lambda: tf.zeros((0, 0, channels), "uint8"), lambda: decode(item, channels, orientation))
     shape = tf.cond(
         is_jpeg,
@@ -93,5 +93,5 @@ def error_reason(error):
     return (str(error).split("} ")[-1].split(" [Op:")[0].strip().splitlines() or [type(error).__name__])[0]
 
 
-def _orientation(item):
-    return orientations_in_graph(item[None])[0]
+def _known(item, orientation):
+    return orientations(item[None])[0] if orientation is None else orientation
