@@ -11,6 +11,7 @@ import pytest
 from keras_vit import from_checkpoint, from_pretrained, generate_text
 from tests.captions import CASES, FOLDER, arrays_in, images_of, io_in, marks_of, numbers, original, settings_in, until
 from tests.checkpoints.helpers import assert_same_weights, unexpected, weights, write
+from tests.marks import few, slow
 
 pytestmark = [pytest.mark.backend, pytest.mark.filterwarnings("ignore:.*does not show all:UserWarning")]
 
@@ -40,6 +41,7 @@ def test_logits_are_the_original_s(case):
     assert any(np.isclose(found / share, io["loss"], atol=1e-4) for share in (1, counted))
 
 
+@few(1)
 @pytest.mark.parametrize("case", CASES)
 def test_texts_are_the_original_s(case):
     model, io, stated = original(case), io_in(case), settings_in(case)
@@ -94,6 +96,7 @@ def test_old_names_and_copies_are_dropped(tmp_path):
         assert_same_weights(weights(model), weights(original(case)))
 
 
+@slow
 def test_a_matrix_of_its_own_counts_whatever_the_settings_say(tmp_path):
     """As transformers 5 reads them; without one, the settings say whether the table of words is meant."""
     rng = np.random.default_rng(0)

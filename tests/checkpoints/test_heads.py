@@ -119,6 +119,7 @@ def stating(folder, case, config, classes):
     return path
 
 
+@few(8)
 @pytest.mark.parametrize("case, config, classes, kind", STATED)
 def test_what_the_outputs_are_is_as_the_configuration_states(case, config, classes, kind, tmp_path):
     path = stating(tmp_path, case, config, classes)

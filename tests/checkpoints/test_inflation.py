@@ -5,6 +5,7 @@ import pytest
 from keras_vit import inflated, vit
 from keras_vit.tasks.clip_task import started
 from tests.checkpoints.helpers import randomized, unexpected
+from tests.marks import slow
 
 pytestmark = pytest.mark.backend
 
@@ -58,6 +59,7 @@ def test_what_is_kept_of_the_metadata():
     assert not keras.ops.convert_to_numpy(other.get_layer("head").kernel).any()
 
 
+@slow
 def test_other_models_are_refused(tmp_path):
     calls = [
         (lambda: inflated(small(stem=((6, 4),), patch_size=1)), "plain ViT. Received: .* with stem"),

@@ -4,6 +4,7 @@ import pytest
 import keras_vit
 from tests import captions
 from tests.checkpoints.helpers import unexpected
+from tests.marks import slow
 from tests.towers import LENGTH, two_towers
 
 
@@ -46,6 +47,7 @@ def test_weights_and_words_of_equal_towers(tmp_path):
         keras_vit.load_weights(other, "x.safetensors")
 
 
+@slow
 def test_a_model_that_writes(tmp_path):
     model, path = captions.small(metadata={"words": ["<pad>", "<end>"]}), tmp_path / "writer.keras"
     model.save(path)

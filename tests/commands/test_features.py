@@ -56,6 +56,7 @@ def test_probe_writes_a_classifier(pictures, index, tmp_path, capsys):
     assert [line.split(": ")[1][:4] for line in capsys.readouterr().out.splitlines()] == ["dark"] * 4
 
 
+@slow
 def test_pca_and_anomaly_draw(pictures, tmp_path, capsys):
     command("pca", str(pictures), "--model", "mnist", "--to", str(tmp_path / "new" / "pca.png"))
     assert keras.utils.load_img(tmp_path / "new" / "pca.png").width > 100
@@ -67,6 +68,7 @@ def test_pca_and_anomaly_draw(pictures, tmp_path, capsys):
     assert len([*maps.iterdir()]) == 5 and keras_vit.AnomalyDetector.load(saved).threshold > 0
 
 
+@slow
 def test_one_bad_file_does_not_end_the_others(pictures, index, tmp_path, capsys):
     """Each command answers for the others, names the bad one, and ends with status 1."""
     for name in ("a", "c"):

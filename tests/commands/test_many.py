@@ -16,6 +16,7 @@ from keras_vit.commands import features, people, words
 from keras_vit.preparing.preprocessing import Preparation
 from keras_vit.utils import images
 from tests import captions, poses
+from tests.marks import slow
 from tests.towers import WORDS, two_towers
 
 COUNT, STOPPED = 40, "37.png"  # which is the 39th
@@ -74,6 +75,7 @@ def towers(monkeypatch):
         yield
 
 
+@slow
 @pytest.mark.parametrize("name", CALLS)
 def test_tables_have_what_is_printed(name, place, tmp_path, capsys):
     paths = {"json": tmp_path / "a.json", "csv": tmp_path / "a.csv"}

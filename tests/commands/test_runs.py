@@ -69,6 +69,7 @@ def test_steps_are_told_apart_from_what_is_found(run, tmp_path, capsys):
     assert (tmp_path / "model.tflite").stat().st_size > 10_000 and (tmp_path / "saved_model").is_dir()
 
 
+@slow
 def test_every_command_takes_a_keras_file(tmp_path, pictures, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     keras_vit.from_recipe("digits", {"model.depth": 1}).save("mine.keras")

@@ -8,6 +8,7 @@ import keras_vit
 from keras_vit.demo.reading import reader
 from keras_vit.demo.seeing import VIEW, hint, looks_of, seeing
 from tests.demo.test_markup import plain
+from tests.marks import slow
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def test_a_question_is_answered_and_where_the_answer_was_found(seen):
     assert shown.picture is None and "A text must have at most 12 tokens" in shown.answer
 
 
+@slow
 def test_texts_are_ranked(seen):
     shown = seen("emoji", square(), "a cat\na red square\n\na cat\nqzv")
     said = plain(shown.answer)
@@ -67,6 +69,7 @@ def test_a_whole_image_is_restored_beside_the_enlarged_one(seen):
     assert shown.under == "From left to right: enlarged by cubic convolution, restored"
 
 
+@slow
 def test_areas_counts_and_depths_are_no_probabilities(seen):
     for name, words in (("nuclei", "of the area"), ("blood_cells", ""), ("scenes", "relative inverse depth")):
         shown = seen(name, square(96, 128))

@@ -9,6 +9,7 @@ import keras_vit
 from keras_vit import MultiHeadSelfAttention, PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock
 from keras_vit.explain import attention_distance, reading
 from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
+from tests.marks import few
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,6 +87,7 @@ POOLS = {
 }
 
 
+@few(6)
 @pytest.mark.parametrize("kind", POOLS)
 def test_what_pools_is_read_off_the_model(kind):
     pool, rows = POOLS[kind]

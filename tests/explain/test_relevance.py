@@ -10,7 +10,7 @@ from keras_vit.explain import attention_maps
 from keras_vit.explain.relevance import gradients
 from keras_vit.models.remat import rematerialized
 from tests.explain.models import IMAGES, KINDS, shared
-from tests.marks import few, slow_on_jax
+from tests.marks import few, slow, slow_on_jax
 
 
 def one_block():
@@ -113,6 +113,7 @@ def test_blocks_with_gradient_checkpointing():
     np.testing.assert_allclose(attention_relevance(model, IMAGES, 1), attention_relevance(plain, IMAGES, 1), atol=1e-6)
 
 
+@slow
 def test_relevance_points_at_the_digit():
     from sklearn.datasets import load_digits
 

@@ -12,7 +12,7 @@ from keras_vit.export import examples, runtimes
 from keras_vit.traits import Traits
 from tests.checkpoints.helpers import randomized
 from tests.export.test_metadata import read
-from tests.marks import few
+from tests.marks import few, slow
 
 SMALL = dict(variant=None, frames=4, image_size=(8, 12), patch_size=4, width=16, depth=1, num_heads=2, num_classes=5)
 
@@ -21,6 +21,7 @@ def small(**options):
     return randomized(keras_vit.video_vit(**{**SMALL, **options}))
 
 
+@slow
 @few(1)
 @pytest.mark.parametrize("options", [{"time_depth": 1}, {}])
 def test_every_format_gives_the_model_s_outputs(tmp_path, untimed, options):

@@ -13,7 +13,7 @@ from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.traits import Traits
 from tests.checkpoints.towers import GENERATION
 from tests.dits import given, small
-from tests.marks import few
+from tests.marks import few, slow
 
 FORMATS = {
     "a.tflite": (export_tflite, runtimes.tflite, "a.tflite.json"),
@@ -23,6 +23,7 @@ FORMATS = {
 }
 
 
+@slow
 @few(2)
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_file_is_followed_as_the_model_is(name, tmp_path):

@@ -35,6 +35,7 @@ def test_every_kind_of_model_runs_in_its_own_runtime(name, tmp_path):
     assert run(images[:1]).shape == (1, *model.output_shape[1:]) and len(run(images)) == 5
 
 
+@slow
 @few(2)
 @pytest.mark.parametrize("name", ["classes", "set", "rotary", "relative"])
 def test_attention_is_one_operator_which_openvino_computes_at_once(name, tmp_path):

@@ -116,6 +116,7 @@ def test_wrong_outputs_of_whole_batches_are_not_handed_out(engine, monkeypatch):
         predictor(model, engine, batch_size=8)
 
 
+@slow
 @pytest.mark.parametrize("best", engines.BY)
 def test_the_engine_that_takes_least_time_is_taken(best, monkeypatch):
     model, clock, asked = tiny(), [0.0], []

@@ -183,6 +183,7 @@ def numbers(mean, deviation):
     return model, images
 
 
+@slow
 @pytest.mark.parametrize(
     ("mean", "deviation"),
     [((2000.0,), (5.0,)), ((4e4, 3.0), (1.5e4, 1.0)), ((1e-3, 1e5, 0.5), (1e-4, 1e4, 0.1))],
@@ -207,6 +208,7 @@ def test_a_file_of_integers_in_which_a_number_has_no_steps_is_refused(tmp_path):
     assert not (tmp_path / "m.tflite").exists()
 
 
+@slow
 def test_last_products(tmp_path):
     model = whole("map")[0]
     export_tflite(model, tmp_path / "m.tflite")

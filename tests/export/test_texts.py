@@ -14,12 +14,13 @@ from keras_vit.export import examples, runtimes
 from keras_vit.traits import Traits
 from tests.export.small import OF_TEXTS, WORDS
 from tests.export.test_metadata import read
-from tests.marks import few
+from tests.marks import few, slow
 
 OUTPUTS = {"text": "embeddings", "answers": "logits", "pairs": "pairs"}
 NAMES = {"text": ["texts"], "answers": ["images", "texts"], "pairs": ["images", "texts"]}
 
 
+@slow
 @few(1)
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_every_format_gives_the_model_s_outputs_by_name(tmp_path, untimed, kind):

@@ -8,6 +8,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # 
 from keras_vit import export_saved_model  # noqa: E402
 from keras_vit.export import warm_up  # noqa: E402
 from tests.export.small import IMAGES, tiny  # noqa: E402
+from tests.marks import slow  # noqa: E402
 
 MESSAGES = {  # of tensorflow/serving: number, name and type of the fields; bytes where the type is left out
     "ModelSpec": [(1, "name", None), (3, "signature_name", None)],
@@ -33,6 +34,7 @@ def prediction_log():
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("serving.PredictionLog"))
 
 
+@slow
 def test_requests_are_those_of_both_signatures(tmp_path):
     path = tmp_path / "saved"
     export_saved_model(tiny(), path, images=IMAGES, warm_up=[1, 3])

@@ -10,6 +10,7 @@ from keras_vit.export import prepare
 from keras_vit.frozen.anomaly import image_scores
 from keras_vit.traits import Traits
 from keras_vit.utils.warned import LeftOut
+from tests.marks import slow
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
@@ -139,6 +140,7 @@ def test_bad_input(detector, tmp_path):
         AnomalyDetector.load(tmp_path / "d.keras")
 
 
+@slow
 def test_it_is_exported_with_its_encoder(detector, tmp_path):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("exports need TensorFlow")

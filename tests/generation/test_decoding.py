@@ -56,6 +56,7 @@ def test_mixed_precision_keeps_half_the_bytes():
     np.testing.assert_allclose(logits, whole, atol=0.1)
 
 
+@slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("filler", [1, 7])
 def test_fillers_before_a_text_do_not_matter(way, filler):

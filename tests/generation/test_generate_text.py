@@ -16,6 +16,7 @@ IMAGES = RNG.integers(0, 256, (5, 8, 8, 3)).astype("uint8")
 TABLE = ["<unknown>", "<pad>", "<start>", "<end>", *"abcdefghijklmnopqrstuvwxyz"]  # the ids of `small`
 
 
+@slow
 def test_every_image_gets_its_text_whatever_the_batch():
     """As issue 58 of BLIP asks: many images at once, also a last batch that is not full."""
     model = small()
@@ -44,6 +45,7 @@ def test_prompts_of_any_lengths(beams):
     )
 
 
+@slow
 @pytest.mark.parametrize("case", ["trocr", "blip_captioning", "vision_encoder_decoder"])
 def test_texts_of_published_tokenizers(case):
     pytest.importorskip("tokenizers")
@@ -141,6 +143,7 @@ def test_an_end_in_a_prompt_does_not_end_the_text():
     assert generate_text(same, prompt=np.array([3, 5, 3, 6]), length=10).texts[0].startswith("b c ")
 
 
+@slow
 def test_words_are_drawn():
     model = small()
     given = dict(length=10, temperature=1.5)

@@ -11,7 +11,7 @@ from keras_vit.traits import Traits
 from keras_vit.utils.depth_maps import resized_map
 from tests import depths, poses
 from tests.checkpoints.formats.test_huggingface_depth import copied
-from tests.marks import few
+from tests.marks import few, slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::keras_vit.checkpoints.remarks.Assumption")
 
@@ -60,6 +60,7 @@ def test_equals_the_model_of_that_size(case, multiple, shape, size, tmp_path):
     assert shape[0] == shape[1] or np.abs(found - squashed).max() > 1e-2 * np.ptp(wanted)
 
 
+@slow
 def test_weights_are_shared_and_sizes_bounded(tmp_path):
     model = read("depth_anything", tmp_path)
     own, before = own_aspect(Traits(model)), len(model.get_layer("block_0")._inbound_nodes)

@@ -5,7 +5,7 @@ from scipy.special import expit, softmax
 
 import keras_vit
 from keras_vit.inference.zero_shot import PROMPTS
-from tests.marks import slow_on_jax
+from tests.marks import slow, slow_on_jax
 from tests.towers import LENGTH, WORDS, two_towers
 
 pytestmark = pytest.mark.backend
@@ -54,6 +54,7 @@ def test_the_classifier_has_the_same_logits(bias, head, tmp_path):
             refused()
 
 
+@slow
 @pytest.mark.parametrize(("bias", "head"), KINDS)
 def test_the_classifier_predicts_and_exports(bias, head, tmp_path):
     pytest.importorskip("tensorflow")

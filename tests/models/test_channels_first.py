@@ -6,7 +6,7 @@ import pytest
 
 import keras_vit
 from keras_vit.data.augment.keras_layers import check_layers
-from tests.marks import few
+from tests.marks import few, slow
 
 SMALL = dict(image_size=32, width=16, depth=1, num_heads=2, mlp_dim=32)
 CONVOLUTIONS = dict(SMALL, variant=None, patch_size=4, stem=((8, 1), (16, "pool", 2)))
@@ -38,6 +38,7 @@ def outputs(made, weights=None):
     return np.asarray(made(images, training=False))
 
 
+@slow
 @few(7)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_is_the_same(name, channels_first):

@@ -14,7 +14,7 @@ from keras_vit.plots.labels import plot_precisions
 from keras_vit.plots.numbers import plot_numbers
 from keras_vit.plots.pairs import plot_pairs
 from tests.figures import contrast, faint, outside, overlapping
-from tests.marks import few
+from tests.marks import few, slow
 
 LETTERS = "猫犬"
 RNG = np.random.default_rng(0)
@@ -62,6 +62,7 @@ def of_scores(names):
         yield plots.plot_history({name: [1.0, 2.0] for one in each for name in (one, f"val_{one}")})
 
 
+@slow
 @few(1)
 @pytest.mark.parametrize("count, shape", [(2, (64, 16)), (1, (24, 24)), (12, (16, 64))])
 @pytest.mark.parametrize("kind", NAMES)
@@ -71,6 +72,7 @@ def test_texts_of_images_are_seen(kind, count, shape):
         assert (number, outside(figure), overlapping(figure)) == (number, [], [])
 
 
+@slow
 @few(2)
 @pytest.mark.parametrize("count", [12, 1, 100])
 @pytest.mark.parametrize("kind", list(reversed(NAMES)))

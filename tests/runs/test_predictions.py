@@ -12,6 +12,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.runs import predictions, trained
 from tests.checkpoints.formats.test_huggingface_depth import copied
+from tests.marks import slow
 
 
 def test_progress_is_not_shown_where_the_answers_go(monkeypatch, tmp_path):
@@ -49,6 +50,7 @@ def wrapped():
     return keras.Sequential([keras.Input((28, 28, 1)), inside, keras.layers.Softmax()])
 
 
+@slow
 @pytest.mark.parametrize("make", [by_hand, wrapped, lambda: keras_vit.from_pretrained("cifar10_hybrid")])
 def test_a_model_is_asked_as_its_file_is(make, pictures, tmp_path):
     model = make()
@@ -109,6 +111,7 @@ def test_what_exists_already_is_named_and_what_cannot_exist(pictures, run, tmp_p
         predictions.predict(run, pictures, csv=tmp_path / f"{'x' * 300}.csv")
 
 
+@slow
 @pytest.mark.parametrize("name, size", [("nuclei", 1), ("blood_cells", 1), ("superres_x2", 2)])
 def test_images_may_vanish_while_the_model_runs(name, size, pictures, tmp_path, monkeypatch):
     real = trained.forward
@@ -164,6 +167,7 @@ def test_a_model_s_own_probabilities_are_its_answers(tmp_path, pictures):
     assert dict(found) == pytest.approx(dict(zip(("crane (0)", "owl", "crane (2)"), wanted)), abs=1e-6)
 
 
+@slow
 def test_depth_keeps_the_aspect_ratio_of_each_photograph(tmp_path):
     """A file of published weights; maps have the sizes of the photographs (report DepthCrafter 48)."""
     copied("depth_anything", tmp_path)

@@ -29,6 +29,7 @@ def test_exports_of_shipped_weights_do_not_lie_in_the_way(tmp_path, monkeypatch)
     assert not os.path.exists("runs")
 
 
+@slow
 def test_evaluate_export_and_evaluate_again(run):
     assert list(results.evaluate(run)) == [str(run / "model.keras")]
     for report in results.export(run):

@@ -13,6 +13,7 @@ from keras_vit.config import Data, Optim, Recipe, Task  # noqa: E402
 from keras_vit.models.kinds import KINDS, Kind, kind_of  # noqa: E402
 from keras_vit.runs import output_files, results  # noqa: E402
 from keras_vit.runs.trained import read  # noqa: E402
+from tests.marks import slow  # noqa: E402
 from tests.tasks.test_base import TOY  # noqa: E402
 
 HALVES = Kind(  # of the image: how bright its upper and its lower half is
@@ -62,6 +63,7 @@ def recipe(monkeypatch):
     )
 
 
+@slow
 def test_it_is_trained_predicted_to_a_file_exported_and_compared(recipe, tmp_path, pictures, eagerly):
     model, _ = keras_vit.fit(recipe, tmp_path / "run", verbose=0)
     trained = keras_vit.load_run(tmp_path / "run")

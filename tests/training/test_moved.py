@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit import config, load_run
 from keras_vit.training.fit import fit
+from tests.marks import slow
 from tests.small import small
 
 RNG = np.random.default_rng(0)
@@ -28,6 +29,7 @@ def on(folder):
     return config.override(small(), {**data, "optim.epochs": 2, "model.num_classes": 2})
 
 
+@slow
 def test_a_run_resumes_on_a_folder_that_was_moved(tmp_path, eagerly):
     for i in range(16):
         path = tmp_path / "there" / "ab"[i % 2] / f"{i}.png"

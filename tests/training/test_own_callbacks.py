@@ -79,6 +79,7 @@ def test_a_tracker_sees_every_column_and_a_run_of_several_fits_begins_and_ends_o
     assert idle.calls == []
 
 
+@slow
 def test_a_callback_that_fails_ends_the_call_and_the_next_call_resumes(tmp_path):
     recipe = config.override(small(), {"optim.epochs": 2})
     _, whole = fit(recipe, tmp_path / "whole")

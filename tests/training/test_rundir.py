@@ -131,6 +131,7 @@ def claimed(folder, recipe=RECIPE):
         pass
 
 
+@slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_killed_between_any_two_writes_the_directory_is_claimed_anew(tmp_path, monkeypatch):

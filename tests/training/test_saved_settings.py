@@ -1,6 +1,7 @@
 """What was said of a loss, a metric or an optimizer is in the file of a compiled model."""
 
 import inspect
+import itertools
 
 import keras
 import numpy as np
@@ -11,12 +12,15 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import vit
 from keras_vit.tasks import caption, classify, contrast, depth, detect, generate, pretrain, regress, restore, segment
+from tests.marks import few
 
 PACKAGES = (caption, classify, contrast, depth, detect, generate, pretrain, regress, restore, segment)
 KINDS = {"ClassLoss": "sigmoid", "NumberLoss": "l1", "PairLoss": "sigmoid", "SeveralLoss": "asymmetric"}
 SAVED = (keras.losses.Loss, keras.metrics.Metric)
 IMAGES = np.random.default_rng(0).integers(0, 256, (8, 8, 8, 3)).astype("float32")
 LABELS = np.arange(8) % 3
+OPTIMIZERS, CLIPS = ["AdamW", "SGD", "Muon"], ["clipnorm", "global_clipnorm", "clipvalue"]
+FIRST = [*zip(OPTIMIZERS, CLIPS)]
 
 
 def kept():
@@ -68,8 +72,8 @@ def train(model):
     return model.fit(IMAGES, np.eye(3)[LABELS], batch_size=2, epochs=2, shuffle=False, verbose=0).history["loss"]
 
 
-@pytest.mark.parametrize("clip", ["clipnorm", "global_clipnorm", "clipvalue"])
-@pytest.mark.parametrize("kind", ["AdamW", "SGD", "Muon"])
+@few(3)
+@pytest.mark.parametrize("kind, clip", sorted(itertools.product(OPTIMIZERS, CLIPS), key=lambda pair: pair not in FIRST))
 def test_training_goes_on_as_without_a_file(kind, clip, tmp_path, eagerly):
     model = compiled(kind, **{clip: 0.01})
     train(model)

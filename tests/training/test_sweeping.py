@@ -15,6 +15,7 @@ from tests.small import small
 RATES = {"optim.learning_rate": [1e30, 1e-3]}
 
 
+@slow
 def test_a_table_the_best_first_and_failures_last(tmp_path, eagerly, capsys):
     """A run with a NaN must not end the sweep (mathysgrapotte/stimulus-py, issue 4)."""
     recipe = config.override(small(), {"data.limit": 48, "data.batch_size": 16})

@@ -6,7 +6,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_vit.config import Augment  # noqa: E402
 from keras_vit.data.augment.augment import augment  # noqa: E402
 from keras_vit.data.draws import draws  # noqa: E402
-from tests.marks import few  # noqa: E402
+from tests.marks import few, slow  # noqa: E402
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (64, 9, 9, 3)).astype("float32")
@@ -22,6 +22,7 @@ def test_nothing_asked_changes_nothing():
     np.testing.assert_array_equal(run(), IMAGES)
 
 
+@slow
 @few(1)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_an_image_draws_by_seed_epoch_and_position_alone(channels):

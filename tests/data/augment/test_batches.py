@@ -7,6 +7,7 @@ import keras  # noqa: E402
 
 import keras_vit  # noqa: E402
 from keras_vit import Augment  # noqa: E402
+from tests.marks import slow  # noqa: E402
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (22, 8, 8, 3)).astype("uint8")
@@ -24,6 +25,7 @@ def passed(data):
     ]
 
 
+@slow
 @pytest.mark.parametrize("images", [IMAGES, IMAGES.astype("float32"), IMAGES.astype("int32")])
 def test_each_pass_draws_anew_and_each_program_the_same(images):
     settings = Augment(rotation=20.0, flip=True, jitter=0.2, erase=0.3)

@@ -7,7 +7,7 @@ from keras_vit import MultiHeadSelfAttention, vit
 from keras_vit.explain.relevance import gradients
 from keras_vit.export.forms import export_copy
 from keras_vit.layers.attention import blockwise
-from tests.marks import few, once
+from tests.marks import few, once, slow
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
@@ -22,6 +22,7 @@ QUERY, UPSTREAM = drawn(SAMPLES, TOKENS, HEADS, WIDTH), drawn(SAMPLES, TOKENS, H
 KEY, VALUE = drawn(SAMPLES, OTHERS, HEADS, WIDTH), drawn(SAMPLES, OTHERS, HEADS, WIDTH)
 
 
+@slow
 @few(1)
 @pytest.mark.compiled
 @pytest.mark.parametrize("jit_compile", [True, False])

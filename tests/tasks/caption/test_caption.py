@@ -41,6 +41,7 @@ def recipe(folder, epochs=2):
     )
 
 
+@slow
 @fuller
 def test_caption(tmp_path, monkeypatch, pictures):
     trained = run_task_test(recipe(pictures), tmp_path, monkeypatch, [pictures / "0.png"], exported=False)

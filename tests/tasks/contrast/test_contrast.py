@@ -98,6 +98,7 @@ def test_texts_that_are_all_the_same_teach_nothing():
     assert len(task.read(source).targets["texts"]) == 3
 
 
+@slow
 def test_towers_to_start_from(tmp_path):
     model = two_towers(words=["<pad>", "<end>", *"abcdefghi", "<unknown>"])
     model.save(tmp_path / "towers.keras")

@@ -20,6 +20,7 @@ SMALL = dict(variant="mu/4", image_size=16, depth=2)
 PUBLISHED = GOLDEN.parent / "depth" / "depth_anything" / "checkpoint.safetensors"
 
 
+@slow
 @fuller
 def test_everything_that_is_done_with_a_task(tmp_path, monkeypatch):
     path = folder(tmp_path / "pairs")
