@@ -1,4 +1,4 @@
-"""What tasks of clips have in common: how frames are sampled, and batches of them."""
+"""The common part of tasks on clips: how frames are sampled and made into batches."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -15,19 +15,19 @@ SHOWN = 4  # frames in a picture
 
 
 def averaged_views(task):
-    """Returns the number of views per input over which a task averages its predictions: 1 without clips."""
+    """Returns the number of views per clip over which a task averages its predictions: 1 without clips."""
     return 1 if task.clips is None else task.clips.count
 
 
 @dataclass(frozen=True, repr=False)
 class ClipTask:
-    """A part of a task, before its class of images. `model` is arguments of `keras_vit.video_vit`.
+    """Base class of a task on clips, listed before the task on images. `model` has arguments of `keras_vit.video_vit`.
 
     Args:
-        frames: Frames that the model takes.
-        stride: Step from one to the next in a clip. In training the first is drawn, in evaluation they are from the
-            middle; of a clip that is too short, the last frame is repeated.
-        sampling: `"dense"`, or `"segments"` for one frame of each of as many equal parts of a clip, as for
+        frames: Number of frames that the model takes.
+        stride: Step from one frame to the next in a clip. In training the first frame is drawn at random, in evaluation
+            the frames are from the middle. If a clip is too short, its last frame is repeated.
+        sampling: `"dense"`, or `"segments"`: one frame from each of `frames` equal parts of the clip, as for
             Something-Something; then `stride` must be 1.
     """
 
@@ -55,16 +55,19 @@ class ClipTask:
         checks.options("model", recipe.model, (*MODEL, "weights", "head"))
 
     def data_shape(self, shape):
+        """Returns `(height, width, frames * channels)` from the model's `(frames, height, width, channels)`."""
         *_, height, width, channels = shape
         return height, width, self.frames * channels
 
     def model(self, *, weights=None, **arguments):
+        """Builds the model from clips, `(batch, frames, height, width, channels)`, 0..255, to one tensor."""
         about = {"frames": {"stride": self.stride, "segments": self.sampling == "segments"}}
         if weights is not None:
             return started(weights, self.frames, about, arguments)
         return video.video_vit(frames=self.frames, metadata=about, **arguments)
 
     def prepare(self, examples, seed):
+        """Makes clips, `(batch, frames, height, width, channels)`, of images with frames in their channels."""
         from keras_vit.data.packing import unfolded_tensor
 
         return {**examples, "images": unfolded_tensor(examples["images"], self.frames)}
@@ -73,7 +76,13 @@ class ClipTask:
         return f"{min(self.frames, SHOWN)} of {self.frames} frames"
 
     def picture(self, image, output, example=None):
-        """Returns the frames of a clip side by side, four at most, with white between."""
+        """Returns at most four frames of a clip side by side, with white between, uint8 `(rows, columns, 3)`.
+
+        Args:
+            image: The clip, float32 `(frames, height, width, channels)`, 0..255.
+            output: Not used.
+            example: Not used.
+        """
         from keras_vit.plots.canvas import side_by_side
 
         places = np.linspace(0, len(image) - 1, min(len(image), SHOWN)).round().astype(int)
@@ -81,13 +90,16 @@ class ClipTask:
 
 
 def started(weights, frames, metadata, arguments):
-    """Returns the model that a recipe of clips starts from: a trained one of clips, or of images, `inflated`.
+    """Returns the model that a recipe on clips starts from: a model of clips, or an `inflated` model of images.
 
     Args:
-        weights: What `from_pretrained` takes.
-        frames: Frames of a clip.
-        metadata: Of the model.
-        arguments: Of `from_pretrained`, and of `inflated` where the weights are of images.
+        weights: A source of `from_pretrained`.
+        frames: Number of frames of a clip.
+        metadata: Metadata of the model, a dictionary.
+        arguments: Arguments of `from_pretrained`; with weights of an image model, of `inflated` too.
+
+    Returns:
+        Model on clips, `(batch, frames, height, width, channels)`, 0..255.
     """
     from keras_vit.checkpoints.arguments import arguments_of
     from keras_vit.checkpoints.inflation import inflated

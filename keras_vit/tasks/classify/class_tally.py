@@ -7,13 +7,19 @@ from keras_vit.tasks.classify import keras_metrics
 from keras_vit.tasks.classify.scores import SCORES, TOP, Counts
 from keras_vit.tasks.tally import Tally
 
-COLUMNS = ("loss", "accuracy", "calibration_error")  # what a run measures without a metric of Keras
+COLUMNS = ("loss", "accuracy", "calibration_error")  # scores that a run has without a metric of Keras
 CONFUSED = 10  # pairs of classes in the caption of the confusion matrix
-MANY = 1000  # classes, beyond which figures keep probabilities in float32
+MANY = 1000  # above this number of classes, figures keep probabilities in float32
 
 
 def check(metrics, loss, classes=None):
-    """Raises ValueError for a metric that is unknown, or not defined for a loss or a number of classes, if known."""
+    """Raises ValueError for an unknown metric, or a metric that a loss or a number of classes does not allow.
+
+    Args:
+        metrics: Names of metrics, a tuple of texts.
+        loss: `"softmax"`, `"sigmoid"` or `None`.
+        classes: Number of classes; `None` if it is not known yet.
+    """
     if not metrics or len(set(metrics)) < len(metrics):
         raise ValueError(f"Classify.metrics must be one metric or more, all different. Received: {metrics!r}")
     for name in metrics:
@@ -33,13 +39,13 @@ def check(metrics, loss, classes=None):
 
 
 class ClassTally(Tally):
-    """Accuracy and the other metrics of a `Classify`, image by image.
+    """Accuracy and the other metrics of a `Classify`, from labels, `(batch,)`, and logits, `(batch, classes)`.
 
     It keeps a few numbers per class. Only `"auc"`, `"partial_auc"` and figures need the outputs of each image.
 
     Args:
         task: A `Classify` with its classes.
-        keep: Whether to keep what figures need.
+        keep: Whether to keep the data that figures need.
     """
 
     def __init__(self, task, keep=False):
@@ -59,6 +65,12 @@ class ClassTally(Tally):
             raise ValueError(f"Metrics must differ in name: give one a `name`. Received: {', '.join(self.scores)}")
 
     def add(self, examples, outputs):
+        """Counts a batch, and returns a score for each image, `(batch,)`, from -1 to 1, above 0 if it is right.
+
+        Args:
+            examples: Dictionary with `"labels"`, integers, `(batch,)`.
+            outputs: Logits, `(batch, classes)`.
+        """
         labels, outputs = examples["labels"], np.asarray(outputs, "float64")
         predictions, certainty = outputs.argmax(-1), self.task.probabilities(outputs)
         self.counts.add(labels, outputs, predictions)
@@ -67,7 +79,7 @@ class ClassTally(Tally):
         own, highest = np.take_along_axis(certainty, labels[:, None], 1)[:, 0], certainty.max(-1)
         if self.keep:
             shares = certainty if len(self.task.classes) <= MANY else certainty.astype("float32")
-            self.kept.append((labels, predictions, highest, shares))  # `kept`: (batch, classes)
+            self.kept.append((labels, predictions, highest, shares))  # shares: (batch, classes)
         return np.where(predictions == labels, highest, own - highest)
 
     def result(self):
@@ -78,7 +90,7 @@ class ClassTally(Tally):
 
     @property
     def scores(self):
-        """The names of what `result` returns."""
+        """The names of the scores that `result` returns."""
         names = [self.theirs[name].names if name in self.theirs else (name,) for name in self.task.metrics]
         return tuple(name for some in names for name in some)
 
@@ -94,7 +106,7 @@ class ClassTally(Tally):
         short = [lettering.short(name) for name in names]
         pairs = answers.confused(labels, predictions, CONFUSED)
         listed = ", ".join(f"{names[a]} → {names[b]} ({count})" for (a, b), count in pairs) or "none"
-        first = int(len(names) == 2)  # of two, the other's curves are the same
+        first = int(len(names) == 2)  # of two classes, both have the same curves
         curves = draw_curves(names[first:], lambda i: (labels == first + i, certainty[:, first + i]))
         matrix = plots.plot_confusion(labels, predictions, short)
         numbers = "numbers are images, " if matrix.axes[0].texts else ""

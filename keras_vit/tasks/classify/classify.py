@@ -1,4 +1,4 @@
-"""Classification: one label for each image, or several; what differs between the two is in their rules."""
+"""Classification: one label for each image, or several. `OneLabel` and `SeveralLabels` hold the differences."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -26,23 +26,24 @@ from keras_vit.utils.losses import end_of
 class Classify(Task):
     """One label for each image, or several: loss, class weights, distillation and metrics.
 
-    The number of classes is `num_classes` of the recipe's model; that of the data where it is not set. With
-    `multilabel=True` an image has several labels, or none: `SeveralLabels` says what the options mean there.
+    The model returns logits, `(batch, classes)`. The number of classes is `num_classes` of the recipe's model; if it is
+    not set, the number of the data's classes. With `multilabel=True` an image has several labels, or none: see
+    `SeveralLabels` for the options.
     """
 
     measured = ("metrics",)
 
-    loss: Literal["softmax", "sigmoid", "asymmetric"] | None = None  # softmax; with several labels sigmoid
+    loss: Literal["softmax", "sigmoid", "asymmetric"] | None = None  # softmax; sigmoid for several labels
     head_bias: float | None = None  # initial bias of the head; -log(classes) suits a sigmoid
     label_smoothing: float = number(0.0, below=1)
     class_weights: bool = False  # weight the loss of a class inversely to its frequency
     distill: Literal["soft", "hard"] | None = None  # see `keras_vit.Distiller`
     teacher: str | None = None  # checkpoint, published name or `.keras` file
-    distill_weight: float = number(0.5, most=1)  # share of the teacher in the loss
+    distill_weight: float = number(0.5, most=1)  # weight of the teacher in the loss, 0 to 1
     temperature: float = number(3.0, low=1e-3)  # of soft distillation
     metrics: tuple[str, ...] = ("accuracy",)  # names in `scores.SCORES`, and metrics of Keras; see `keras_metrics`
     multilabel: bool = False  # several labels for each image, or none
-    thresholds: tuple[float, ...] = only_with("multilabel", ())  # from which on a label holds, one a class
+    thresholds: tuple[float, ...] = only_with("multilabel", ())  # least probability of a label, one per class
 
     def __post_init__(self):
         object.__setattr__(self, "metrics", keras_metrics.texts(self.metrics))
@@ -52,7 +53,7 @@ class Classify(Task):
 
     @property
     def labels(self):
-        """The rules of its labels."""
+        """The rules of the labels, a `OneLabel` or a `SeveralLabels`."""
         return SeveralLabels(self) if self.multilabel else OneLabel(self)
 
     @property
@@ -95,9 +96,11 @@ class Classify(Task):
         return dataclasses.replace(self, **self.labels.of_model(model))
 
     def fits(self, model):
+        """Returns whether the model's output, `(batch, classes)`, has as many logits as the task has classes."""
         return model.output_shape[-1] == len(self.classes)
 
     def model(self, **arguments):
+        """Builds the model from images, `(batch, height, width, channels)`, 0..255, to logits, `(batch, classes)`."""
         model = self.vit(**arguments)
         if len(model.output_shape) != 2:
             raise ValueError(
@@ -107,9 +110,11 @@ class Classify(Task):
         return model
 
     def teacher_for(self, model, given=None):
+        """Returns the teacher, with the input and output shape of `model`, or `None`; see `load_teacher`."""
         return distillation.load_teacher(self, model, given)
 
     def learner(self, model, teacher=None):
+        """Returns the model itself, or a `Distiller`; in training its output is `(batch, heads, classes)`."""
         self.labels.forget(model)
         return distillation.learner(self, model, teacher)
 
@@ -123,27 +128,31 @@ class Classify(Task):
         self.labels.finish(run)
 
     def batch(self, examples, augment, seed):
+        """Returns float32 images, `(batch, height, width, channels)`, 0..255, and labels, `(batch, classes)`, 0..1."""
         return self.labels.batch(examples, augment, seed)
 
     def tally(self, keep=False):
         return self.labels.tally(keep)
 
     def probabilities(self, outputs):
-        """Returns the probabilities of the classes, float64, of outputs of the same shape: as the loss has them."""
+        """Returns probabilities, float64, 0..1, from logits of the same shape, `(..., classes)`; the loss decides how."""
         return self.labels.probabilities(outputs)
 
     def answer(self, output):
+        """Returns the probability of each class, 0..1, by name, the most important first, from logits, `(classes,)`."""
         certainty, names = self.probabilities(output), distinct(self.classes)
         return {names[i]: float(certainty[i]) for i in self.labels.order(certainty)}
 
     def thresholds_by_name(self):
-        """Returns the threshold of each class by its name in `answer`; an empty dictionary of one label an image."""
+        """Returns the threshold of each class, 0..1, by its name in `answer`; empty with one label per image."""
         return self.labels.thresholds_by_name()
 
     def listed(self, output, top):
+        """Returns the first `top` pairs of the answer, and all labels that hold, from logits, `(classes,)`."""
         return super().listed(output, max(top, len(self._holding(output))))
 
     def heading(self, output):
+        """Returns the likeliest class, or all labels that hold, as text, from logits, `(classes,)`."""
         if not self.multilabel:
             return super().heading(output)
         return words(self._holding(output).items()) or "no label"
@@ -153,16 +162,17 @@ class Classify(Task):
         return {f"[{name}]" if value >= least.get(name, np.inf) else name: value for name, value in answer.items()}
 
     def _holding(self, output):
-        """Returns the part of an answer that reaches its thresholds, the labels of one image."""
+        """Returns the part of an answer that reaches the thresholds, the labels of an image, from logits, `(classes,)`."""
         least = self.thresholds_by_name()
         return {name: value for name, value in self.answer(output).items() if value >= least.get(name, np.inf)}
 
     def caption(self, output, example):
+        """Returns the true label, and the prediction if it differs, from logits, `(classes,)`, and the targets."""
         return self.labels.caption(output, example)
 
 
 class OneLabel(Labels):
-    """The rules of one label for each image, the target `labels`."""
+    """The rules of one label for each image: the target `labels`, integers, `(batch,)`."""
 
     targets = ("labels",)
     best = ("val_accuracy", "max")
@@ -174,7 +184,7 @@ class OneLabel(Labels):
 
     def of_model(self, model):
         end = end_of(model)
-        single = model.output_shape[-1] == 1  # whose logits are those of two classes
+        single = model.output_shape[-1] == 1  # which `logits_by` turns into two logits
         return {"loss": end} if end and not single else {}
 
     def compiled(self, source):
@@ -183,10 +193,11 @@ class OneLabel(Labels):
         return {"loss": loss, "weighted_metrics": ["accuracy"]}
 
     def callbacks(self, run):
-        more = [name for name in self.tally().scores if name != "accuracy"]  # which Keras counts
+        more = [name for name in self.tally().scores if name != "accuracy"]  # Keras computes accuracy
         return [Measured(run, self.task.tally, more)] if more else []
 
     def batch(self, examples, augment, seed):
+        """Returns float32 images, and float32 labels, `(batch, classes)`, whose rows sum to one; MixUp blends both."""
         from keras_vit.data.augment.mixing import mixed
 
         return mixed(examples, len(self.task.classes), augment, seed)
@@ -195,12 +206,14 @@ class OneLabel(Labels):
         return class_tally.ClassTally(self.task, keep)
 
     def probabilities(self, outputs):
+        """Returns probabilities, float64, from logits of the same shape, `(..., classes)`, by the task's loss."""
         from scipy.special import expit, softmax
 
         outputs = np.asarray(outputs, "float64")
         return expit(outputs) if self.task.loss == "sigmoid" else softmax(outputs, -1)
 
     def caption(self, output, example):
+        """Returns text such as `"cat, predicted dog (81%)"`, from logits, `(classes,)`, and `"labels"`, an integer."""
         (name, certainty), *_ = self.task.answer(output).items()
         label = distinct(self.task.classes)[example["labels"]]
         return f"{label}{'' if label == name else f', predicted {name}'} ({certainty:.0%})"
@@ -218,8 +231,11 @@ class ClassLoss(Loss):
         class_weights: Factor on the loss of an image, one per class; `None` for 1.
 
     Call arguments:
-        y_true: `(batch, classes)`, rows that sum to one.
+        y_true: `(batch, classes)`, 0..1, rows that sum to one.
         y_pred: `(batch, classes)`, logits.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, kind="softmax", label_smoothing=0.0, class_weights=None, **kwargs):

@@ -16,21 +16,22 @@ from keras_vit.utils.sampling import check_crops
 
 @dataclass(frozen=True, repr=False)
 class ClassifyClips(ClipTask, Classify):
-    """One label for each clip. `model` is arguments of `keras_vit.video_vit`; options and scores are `Classify`'s.
+    """One label for each clip. Options and scores are the same as in `Classify`.
 
-    All frames of a clip get one crop, one flip and one change of colors. Leave `augment.flip` off where labels have a
-    direction, such as left and right.
+    `model` of the recipe has arguments of `keras_vit.video_vit`. The model takes clips, `(batch, frames, height, width,
+    channels)`, 0..255, and returns logits, `(batch, classes)`. All frames of a clip get the same crop, flip and change
+    of colors. Leave `augment.flip` off if labels have a direction, such as left and right.
 
     Args:
-        frames: Frames that the model takes.
-        stride: Step from one to the next in a clip. In training the first is drawn, in evaluation they are from the
-            middle; of a clip that is too short, the last frame is repeated.
-        sampling: `"dense"`, or `"segments"` for one frame of each of as many equal parts of a clip, as for
+        frames: Number of frames that the model takes.
+        stride: Step from one frame to the next in a clip. In training the first frame is drawn at random, in evaluation
+            the frames are from the middle. If a clip is too short, its last frame is repeated.
+        sampling: `"dense"`, or `"segments"`: one frame from each of `frames` equal parts of the clip, as for
             Something-Something; then `stride` must be 1.
-        views: Parts of each video, evenly over its time, whose probabilities are averaged by `evaluate`, `report` and
-            `predict`. Validation while training has the middle one.
-        crops: 1, the center of the frames, or 3 along their longer side, averaged likewise; then `data.resize` must
-            keep their shape.
+        views: Number of views of each video, evenly over its time. `evaluate`, `report` and `predict` average their
+            probabilities. Validation during training uses the middle view.
+        crops: 1 for the center of the frames, or 3 crops along the longer side, whose probabilities are averaged too;
+            then `data.resize` must keep the aspect ratio.
     """
 
     measured = (*Classify.measured, "views", "crops")
@@ -45,7 +46,7 @@ class ClassifyClips(ClipTask, Classify):
 
     @classmethod
     def of_clips(cls, model):
-        """Returns the task of a model from a file: with its frames, and how its metadata say that they are sampled."""
+        """Returns the task for a model from a file: its input shape and metadata determine how frames are sampled."""
         rule = frames_rule(model)
         sampling = "segments" if rule["segments"] else "dense"
         return cls(frames=model.input_shape[1], stride=rule["stride"], sampling=sampling)
@@ -61,10 +62,18 @@ class ClassifyClips(ClipTask, Classify):
         check_crops(self.crops, recipe.data.resize, size and tuple(checks.pair("model.image_size", size)))
 
     def averaged(self, outputs):
-        """Returns the logits of the mean probabilities of several views, `(batch, views, classes)`: as in VideoMAE."""
+        """Averages the probabilities of several views, as in VideoMAE.
+
+        Args:
+            outputs: Logits, `(batch, views, classes)`.
+
+        Returns:
+            Logits of the mean probabilities, float64 `(batch, classes)`.
+        """
         return unbounded(self.loss or "softmax", self.probabilities(outputs).mean(axis=1))
 
     def batch(self, examples, augment, seed):
+        """Returns clips, float32 `(batch, frames, height, width, channels)`, 0..255, and labels, `(batch, classes)`."""
         from keras_vit.data.packing import folded_tensor, unfolded_tensor
 
         if augment is None or not (augment.mixup or augment.cutmix):

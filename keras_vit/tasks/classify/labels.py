@@ -4,24 +4,24 @@ import numpy as np
 
 
 class Labels:
-    """What a `Classify` does with the labels of its images. `OneLabel` and `SeveralLabels` are the two kinds.
+    """Base class of the rules of labels in `Classify`: `OneLabel` and `SeveralLabels`.
 
     Args:
         task: The `Classify`, whose options the rules read.
     """
 
-    targets: tuple[str, ...] = ()  # this, the next two and `columns` are those of the task
+    targets: tuple[str, ...] = ()  # `targets`, `best`, `gives` and `columns` become the task's
     best: tuple[str, str] = ("val_loss", "min")
     gives = "classes"
-    losses: tuple[str, ...] = ()  # what `Classify.loss` may be
-    said = ""  # why it may not be another one, a sentence
+    losses: tuple[str, ...] = ()  # allowed values of `Classify.loss`
+    said = ""  # why no other loss is allowed, a sentence
 
     def __init__(self, task):
         self.task = task
 
     @property
     def columns(self):
-        """The columns of a table that have the labels, where `data.columns` does not say it."""
+        """The columns of a table with the labels, where `data.columns` does not name them."""
         return {}
 
     def check(self, recipe):
@@ -29,24 +29,24 @@ class Labels:
         raise NotImplementedError
 
     def check_data(self, source):
-        """Raises ValueError if the labels of a source do not fit."""
+        """Raises ValueError if the labels of a `Source` do not match the task."""
 
     def warn_of(self, source):
-        """Warns of what a source's labels cannot teach."""
+        """Warns if the labels of a training `Source` do not suffice to learn some class."""
 
     def of_model(self, model):
-        """Returns a dictionary of the task's options that a trained model's file says."""
+        """Returns the task's options from a trained model's layers and metadata, a dictionary; as `Task.of_model`."""
         return {}
 
     def forget(self, model):
-        """Removes from a model's metadata what is said there of the labels of the weights that it begins with."""
+        """Removes settings of earlier labels, such as thresholds, from the metadata of a model with loaded weights."""
 
     def compiled(self, source):
-        """Returns the loss, of labels and logits `(batch, classes)`, and metrics; as `Task.compiled`."""
+        """Returns loss and metrics of labels and logits, both `(batch, classes)`; as `Task.compiled`."""
         raise NotImplementedError
 
     def batch(self, examples, augment, seed):
-        """Returns images, `(batch, height, width, channels)`, and labels, `(batch, classes)`; as `Task.batch`."""
+        """Returns float32 images, `(batch, height, width, channels)`, 0..255, and labels, `(batch, classes)`."""
         raise NotImplementedError
 
     def callbacks(self, run):
@@ -54,24 +54,24 @@ class Labels:
         return []
 
     def finish(self, run):
-        """Writes what is known after training into the model's metadata; as `Task.finish`."""
+        """Writes results of training into the model's metadata; as `Task.finish`."""
 
     def tally(self, keep=False):
         """Returns a new `Tally`; as `Task.tally`."""
         raise NotImplementedError
 
     def probabilities(self, outputs):
-        """Returns the probabilities of the classes, float64, of logits of the same shape."""
+        """Returns the probabilities of the classes, float64, 0..1, from logits of the same shape, `(..., classes)`."""
         raise NotImplementedError
 
     def order(self, shares):
-        """Returns the indices of the classes, `(classes,)`, the first in an answer first, by their probabilities."""
+        """Returns the class indices in the order of an answer, `(classes,)`, from their probabilities, `(classes,)`."""
         return np.argsort(-shares, kind="stable")
 
     def thresholds_by_name(self):
-        """Returns the probability from which on each class holds, by its name; none of one label an image."""
+        """Returns the least probability at which each class holds, by name; empty with one label per image."""
         return {}
 
     def caption(self, output, example):
-        """Returns a line about one image, from its logits `(classes,)` and its targets; as `Task.caption`."""
+        """Returns a line about one image, from its logits, `(classes,)`, and its targets; as `Task.caption`."""
         raise NotImplementedError
