@@ -1,4 +1,4 @@
-"""Whose classes a task has: those that it names, those of the data, or numbers."""
+"""The class names of a task: its own, those of the data, or numbers."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ def named_by(task, source, arguments=None):
     """Returns a task with the class names of some data.
 
     Args:
-        task: A `Task`, whose `classes` are none yet, or the data's.
+        task: A `Task`, whose `classes` are empty or equal to those of the data.
         source: A `data.memory.Source`.
         arguments: Arguments of the model that will be trained on it, if known, with its `num_classes`.
 
@@ -26,7 +26,7 @@ def named_by(task, source, arguments=None):
 
 
 def ordered_by(task, source):
-    """Returns a task of classes that have an order, with those of some data, if it has none and the data name them.
+    """Returns a task whose classes have an order, with the class names of the data if it has none of its own.
 
     Args:
         task: As in `named_by`.
@@ -44,7 +44,7 @@ def ordered_by(task, source):
 
 
 def numbered(task, arguments):
-    """Returns the names of a task's classes for data that have none, such as arrays: its own, or numbers.
+    """Returns class names for data without class names, such as arrays: the task's own, or `"0"`, `"1"` and so on.
 
     Args:
         task: A `Task`.

@@ -1,4 +1,4 @@
-"""Models with an output at each place of the image: an encoder's tokens as maps, and weights of such models."""
+"""Models with an output at each place of the image: tokens as feature maps, heads, and their weights."""
 
 import math
 
@@ -7,19 +7,22 @@ import keras
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
-SCALES = (4, 8, 16, 32)  # pixels between two positions of the maps that DPT fuses
+SCALES = (4, 8, 16, 32)  # stride, in pixels, of the feature maps that DPT fuses
 
 
 def encoder(arguments, outputs, what):
-    """Returns the model without a head and without pooling.
+    """Returns the Vision Transformer without head and pooling.
 
     Args:
-        arguments: Of `keras_vit.vit`.
-        outputs: Number of classes that they may name.
-        what: What the model is, for the error, such as `"segmenter"`.
+        arguments: Arguments of `keras_vit.vit`, a dictionary.
+        outputs: The only `num_classes` that they may have, besides 0 and `None`.
+        what: Name of the whole model in an error, such as `"segmenter"`.
+
+    Returns:
+        Model from images, `(batch, height, width, channels)`, 0..255, to tokens, `(batch, prefix + patches, width)`.
 
     Raises:
-        ValueError: If they ask for a head or pooling.
+        ValueError: If the arguments ask for a head or pooling.
     """
     from keras_vit.checkpoints.pretrained import from_arguments
 
@@ -28,17 +31,17 @@ def encoder(arguments, outputs, what):
     if wrong:
         raise ValueError(f"A {what}'s head is the task's: it has no pooling. Received: {', '.join(wrong)}")
     checks.one_of("head", arguments.get("head"), (None, "require", "new"))
-    if arguments.get("weights") is not None:  # a classifier's pooling and what follows are left over
+    if arguments.get("weights") is not None:  # a classifier's pooling and head are not loaded
         arguments = {"representation_size": None, **arguments, "head": "new"}
     return from_arguments(**{**arguments, "num_classes": 0, "pooling": "none"})
 
 
 def finished(encoder, output, arguments, classes, what):
-    """Returns the model from an encoder's images to an output, with the head of `weights` if it is the same one.
+    """Returns the model from an encoder's images to an output, with the weights of the head if `weights` has them.
 
     Args:
-        encoder: Of `encoder`.
-        output: The output tensor.
+        encoder: Model from `encoder`.
+        output: Symbolic output tensor, `(batch, ...)`, computed from the encoder's output.
         arguments: As in `encoder`.
         classes: Names of the classes.
         what: As in `encoder`.
@@ -54,7 +57,7 @@ def finished(encoder, output, arguments, classes, what):
     weights, head = arguments.get("weights"), arguments.get("head")
     if weights is None or head == "new":
         return model
-    place = location(weights)  # `None` of what is published by name: no model of these tasks
+    place = location(weights)  # `None` for published names: none is of these tasks
     loaded = None if place is None else load_head(model, place, classes)
     if not loaded and head:
         raise ValueError(
@@ -66,7 +69,7 @@ def finished(encoder, output, arguments, classes, what):
 
 
 def head_in(weights):
-    """Returns what `models.map_heads.with_head` takes of the head in some weights, or `None` without such a head."""
+    """Returns the options for `models.map_heads.with_head` of the head in `weights`; `None` without such a head."""
     from keras_vit.checkpoints import dense_heads
     from keras_vit.checkpoints.pretrained import location
 
@@ -78,10 +81,13 @@ def dpt(encoder, units, width=None, start=None):
     """Returns the output of a `DPTHead` on four blocks, or on a finer feature map of the stem and three blocks.
 
     Args:
-        encoder: Of `encoder`.
+        encoder: Model from `encoder`.
         units: Channels of the output.
-        width: Channels of the head; `None` for half of the encoder's, at most 256.
-        start: What each channel is everywhere before training; `None` for random values.
+        width: Channels of the head; `None` for half of the encoder's width, at most 256.
+        start: Value of each channel before training, `(units,)`, the same at all positions; `None` for random weights.
+
+    Returns:
+        Symbolic tensor, `(batch, rows, columns, units)`.
     """
     from keras_vit.layers import DPTHead
     from keras_vit.models import anatomy
@@ -109,7 +115,7 @@ def dpt(encoder, units, width=None, start=None):
 
 
 def patches(encoder, tokens, suffix=""):
-    """Returns tokens without the prefix tokens, `(batch, patches, width)`."""
+    """Returns patch tokens, `(batch, patches, width)`, from tokens, `(batch, prefix + patches, width)`."""
     from keras_vit.models import anatomy
 
     prefix = anatomy.num_prefix(encoder)
@@ -118,7 +124,7 @@ def patches(encoder, tokens, suffix=""):
 
 
 def feature_map(encoder, tokens, name):
-    """Returns patch tokens as a feature map, `(batch, rows, columns, channels)`."""
+    """Returns patch tokens, `(batch, patches, width)`, as a feature map, `(batch, rows, columns, width)`."""
     from keras_vit.models import anatomy
 
     size = *anatomy.grid(encoder), tokens.shape[-1]

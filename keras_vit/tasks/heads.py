@@ -1,4 +1,4 @@
-"""The option `head` of a task that has several: a word, or a dictionary with the head's own options."""
+"""The option `head` of tasks with several heads: a name, or a dictionary with the head's options."""
 
 import dataclasses
 from typing import Any, ClassVar
@@ -9,9 +9,9 @@ RANGES = {"width": checks.positive, "depth": checks.positive, "box_weight": chec
 
 
 class WithHead:
-    """Part of a task with a field `head`, such as `"points"` or `{"kind": "points", "width": 64}`."""
+    """Mixin for a task with a field `head`, such as `"points"` or `{"kind": "points", "width": 64}`."""
 
-    heads: ClassVar[dict[str, dict[str, Any]]] = {}  # by kind: the options and their defaults
+    heads: ClassVar[dict[str, dict[str, Any]]] = {}  # for each kind: its options and their defaults
 
     def __post_init__(self):
         super().__post_init__()
@@ -31,16 +31,16 @@ class WithHead:
 
     @property
     def head_kind(self) -> str:
-        """The word."""
+        """The name of the head, a key of `heads`."""
         return self.head if isinstance(self.head, str) else str(self.head.get("kind"))
 
     @property
     def head_options(self) -> dict[str, Any]:
-        """All options of the head."""
+        """All options of the head, defaults included."""
         return {**self.heads[self.head_kind], **self._own()}
 
     def with_head_option(self, option, value):
-        """Returns the task with another value of an option of its head."""
+        """Returns the task with one option of its head changed to `value`."""
         return dataclasses.replace(self, head={"kind": self.head_kind, **self._own(), option: value})
 
     def _own(self):

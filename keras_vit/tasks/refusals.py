@@ -1,41 +1,41 @@
-"""Settings that a task takes none of, and why: a table of each task, `refuses`, read in one place.
+"""Settings that a task refuses, and why: the class attribute `refuses` of each task.
 
-A row is the dotted name of a setting, as on the command line, and a sentence.
+It is a dictionary from dotted names of settings, as on the command line, to reasons, a sentence each.
 """
 
 import dataclasses
 
 from keras_vit.utils import checks
 
-OFF = (None, 0, "none")  # of an argument of the model
+OFF = (None, 0, "none")  # values of a model's argument that count as not set
 MIXES = ("augment.mixup", "augment.cutmix")
-MOVES = (*MIXES, "augment.randaugment")  # what changes an image and not a target at each of its places
+MOVES = (*MIXES, "augment.randaugment")  # they change an image, but not its dense targets
 
 
 def each(names, why):
-    """Returns rows of a table, one for each name, with the same reason."""
+    """Returns a dictionary from each name to the same reason."""
     return dict.fromkeys(names, why)
 
 
 def of_places(targets):
-    """Returns the rows of a task whose targets, such as `"masks"`, have a value at each place of the image."""
+    """Returns the refusals of a task with dense targets, such as `"masks"`."""
     return each(MOVES, f"MixUp, CutMix and RandAugment do not change {targets}.")
 
 
 def of_whole(targets):
-    """Returns the rows of a task whose targets are at each place of the whole image."""
+    """Returns the refusals of a task with dense targets that are scored at full size."""
     whole = f"{targets.capitalize()} are scored whole: data.resize, which crops the center, must be None."
     return {**of_places(targets), "data.resize": whole}
 
 
 def check(task, recipe):
-    """Raises ValueError, with the reason, if settings of a recipe are not as if its task were alone.
+    """Raises ValueError, with the reason, if a recipe sets an option that its task refuses.
 
-    A row of a task of one's own that names no setting is an error too.
+    A name in `refuses` that is no setting is an error too.
 
     Args:
-        task: A `Task`; the rows of its class and of those that it is made of count.
-        recipe: A `Recipe`, or `None` for the task's own settings alone.
+        task: A `Task`; its class and all base classes may have `refuses`.
+        recipe: A `Recipe`; `None` to check the task's own settings only.
     """
     rows = {}
     for owner in reversed(type(task).__mro__):
@@ -49,7 +49,7 @@ def check(task, recipe):
 
 
 def _value(parts, name):
-    """Returns a setting's value, and whether it is another one than its default."""
+    """Returns a setting's value, and whether it differs from its default."""
     part, _, option = name.partition(".")
     if part == "model":
         value = parts[part].get(option)

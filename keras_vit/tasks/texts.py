@@ -1,4 +1,4 @@
-"""What tasks with texts have in common: texts become rows of ids before anything else is done with them."""
+"""The common part of tasks with texts: a tokenizer turns texts into ids before training."""
 
 import dataclasses
 import functools
@@ -16,27 +16,30 @@ from keras_vit.utils.checked import number
 from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import quoted, warn
 
-AT_ONCE = 10_000  # texts that are made ids of
+AT_ONCE = 10_000  # texts to tokenize in a batch
 
 
 @dataclass(frozen=True, repr=False)
 class TextTask(Task):
-    """A task whose model takes images and texts: `{"images": ..., "texts": ids}`.
+    """Base class of a task whose model takes images and texts.
+
+    The model takes a dictionary: `"images"`, `(batch, height, width, channels)`, 0..255, and `"texts"`, int32 ids,
+    `(batch, length)`.
 
     Args:
-        words: Table of words, as `tokenizer` takes it; by default learned from the training texts, and kept in the
-            model's file.
+        words: Vocabulary, as `tokenizer` takes it; by default learned from the training texts. It is saved with the
+            model.
         tokens: Instead of `words`, a published tokenizer: a source of `tokenizer`.
-        letters: Whether the table that is learned is one of letters, with spaces and upper case, as to read lines of
-            text; else words are in lower case.
-        vocabulary: Rows of a table that is learned, at most.
-        length: Ids of a text. Longer texts are cut, and a warning says how many are.
-        draw: Of several texts of an image, `"one"` is trained on each time, or `"some"`, joined in any order, as of
-            tags.
-        example: A text that the demo begins with.
+        letters: Whether to learn a vocabulary of characters, with spaces and upper case, such as to read lines of text;
+            else of lower-case words.
+        vocabulary: Largest size of a learned vocabulary.
+        length: Number of ids of a text. Longer texts are cut, with a warning that counts them.
+        draw: If images have several texts: `"one"` trains on one text at a time, drawn at random; `"some"` on several,
+            joined in random order, as for tags.
+        example: Text that the demo shows first.
     """
 
-    asks: ClassVar[str] = "Text"  # what its text is called
+    asks: ClassVar[str] = "Text"  # label of the text field in the demo
     inputs = ("images", "texts")
     targets = ("texts",)
     refuses = refusals.each(refusals.MIXES, "Texts are not blended with their images.")
@@ -68,14 +71,14 @@ class TextTask(Task):
         return dataclasses.replace(self, words=tuple(learn_words(_all(texts), self.vocabulary, letters=self.letters)))
 
     def as_trained(self, source, start):
-        """Returns the task with the words, or the tokenizer, of a trained model that it starts from.
+        """Returns the task with the vocabulary, or the tokenizer, of a trained model that it starts from.
 
         Args:
-            source: As in `on`.
+            source: A `data.memory.Source`, as in `on`.
             start: A source of `from_pretrained`.
 
         Raises:
-            ValueError: If neither the task nor the model says them.
+            ValueError: If neither the task nor the model has a vocabulary or a tokenizer.
         """
         if self.words or self.tokens or source.targets["texts"].dtype != object:
             return self
@@ -88,7 +91,7 @@ class TextTask(Task):
         return dataclasses.replace(self, words=tuple(metadata.get("words") or ()), tokens=metadata.get("tokens") or "")
 
     def check_words_of(self, start):
-        """Raises ValueError for other words than those of a trained model that the task starts from."""
+        """Raises ValueError if the vocabulary differs from that of a trained model `start`."""
         table = stated_by(start).get("words")
         if table and (self.words or self.tokens) and self.words != tuple(table):
             raise ValueError(
@@ -101,12 +104,12 @@ class TextTask(Task):
         return dataclasses.replace(self, words=tuple(table)) if table and not self.words else self
 
     def rows(self):
-        """Returns the rows of the table of embeddings, and the id that ends a text, or `None`."""
+        """Returns the size of the vocabulary, and the id that ends a text, or `None`."""
         table = self.ids_of() if self.words or self.tokens else None
         return (table.size, table.end) if table else (self.vocabulary, 1)
 
     def ids_of(self, long="cut"):
-        """Returns the function from texts to ids."""
+        """Returns the `Tokenizer`: from a list of texts to int32 ids, `(texts, length)`; `long` says if it cuts."""
         if not self.words and not self.tokens:
             raise ValueError(f"{type(self).__name__} has no words: it learns them from data. Received: words=()")
         return _made(self.words, self.tokens, self.length, long)
@@ -117,7 +120,7 @@ class TextTask(Task):
         return dataclasses.replace(source, targets={**source.targets, "texts": ids})
 
     def _checked(self, ids):
-        """Returns ids that the caller made."""
+        """Returns ids from the caller, `(texts, length)`; raises ValueError unless the task can use them."""
         rows, _ = self.rows()
         if ids.shape[1] != self.length or ids.max() >= rows:
             raise ValueError(
@@ -127,7 +130,7 @@ class TextTask(Task):
         return ids
 
     def _ids(self, texts, training):
-        """Returns the ids of each image's first text, `(n, length)`; to train on all, `(n, most, length)`, or -1."""
+        """Returns int32 ids, `(images, length)`; in training of all texts, `(images, most, length)`, padded with -1."""
         ids_of, most = self.ids_of(), max(map(len, texts)) if training else 1
         chosen = [text for several in texts for text in several[:most]]
         rows = np.empty((len(chosen), self.length), "int32")
@@ -146,7 +149,7 @@ class TextTask(Task):
         return ids_of_images
 
     def warn_of_unknown(self, rows, texts):
-        """Warns of texts, and their rows of ids, with words that the table lacks: the model cannot tell these apart."""
+        """Warns if texts, with ids `rows`, `(texts, length)`, have unknown words: the model cannot tell these apart."""
         if UNKNOWN not in self.words:
             return
         lacking = np.flatnonzero((rows == self.words.index(UNKNOWN)).any(axis=1))
@@ -158,18 +161,18 @@ class TextTask(Task):
             )
 
     def unknown_in(self, text):
-        """Returns a text's words or signs that a table of words lacks, each once."""
+        """Returns the words or characters of a text that are not in the vocabulary, without repetition."""
         if UNKNOWN not in self.words:
             return []
         return [word for word, ids in self._parts(text) if self.words.index(UNKNOWN) in ids]
 
     def pieced_in(self, text):
-        """Returns a text's words that a table of words has in pieces alone: rare ones, and those that are new."""
+        """Returns the words of a text that the vocabulary has only in pieces: rare or new words."""
         unknown = self.unknown_in(text)
         return [word for word, ids in self._parts(text) if len(ids) > 1 and word not in unknown]
 
     def _parts(self, text):
-        """Returns each word or sign of a text once, with its ids without start and end."""
+        """Returns each word or character of a text once, with its ids without start and end."""
         table = self.ids_of()
         parts = [*dict.fromkeys(table.parts(text))]
         return [
@@ -178,7 +181,16 @@ class TextTask(Task):
         ]
 
     def prepare(self, examples, seed):
-        """Draws one of each image's texts, or some; `"first"` is then the one that is measured."""
+        """Draws one text of each image, or several, joined, if images have several.
+
+        Args:
+            examples: Dictionary with `"texts"`, int32 ids, `(batch, length)` or `(batch, most, length)`, -1 as padding.
+            seed: Integer tensor, `(2,)`.
+
+        Returns:
+            The examples with `"texts"`, `(batch, length)`. If images had several texts, also with `"first"`,
+            `(batch, length)`, the first text of each image.
+        """
         from keras_vit.data.augment.texts import DRAWS
 
         ids = examples["texts"]
@@ -188,13 +200,13 @@ class TextTask(Task):
         return {**examples, "texts": DRAWS[self.draw](ids, seed, marks.start, marks.end, marks.pad), "first": ids[:, 0]}
 
     def text_of(self, ids):
-        """Returns the text of a row of ids up to its end, `""` for ids of the caller."""
+        """Returns the text of ids, `(length,)`, up to its end; `""` without a tokenizer."""
         return self.ids_of().texts([ids])[0].strip() if self.words or self.tokens else ""
 
 
 @functools.lru_cache(maxsize=8)
 def _made(words, tokens, length, long):
-    """Returns the `Tokenizer` of a task: the same for the same words, since reading a published one takes a second."""
+    """Returns a task's `Tokenizer`, cached: to read a published one takes a second."""
     return tokenizer(list(words) or tokens, length, long=long)
 
 
@@ -203,7 +215,7 @@ def _all(texts):
 
 
 def stated_by(source):
-    """Returns what `_stated_of` does of a run or a `.keras` file; of any other source an empty dictionary."""
+    """Returns the metadata of the vocabulary in a run or a `.keras` file; `{}` for any other source."""
     from keras_vit.checkpoints.own_models import own_file
 
     path = own_file(source)
@@ -216,6 +228,6 @@ def stated_by(source):
 
 
 def _stated_of(model):
-    """Returns the metadata of a model's table of words, such as `"words"` or `"tokens"`."""
+    """Returns the metadata of a model's layer `words`, such as `"words"` or `"tokens"`; `{}` without it."""
     layers = [layer for part in (model, *model.layers) for layer in getattr(part, "layers", ())]
     return next((layer.metadata for layer in layers if layer.name == "words"), {})

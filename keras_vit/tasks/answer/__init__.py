@@ -1,1 +1,1 @@
-"""Questions about images."""
+"""Visual question answering."""

@@ -1,4 +1,4 @@
-"""Questions about images: an answer for each image and question."""
+"""Visual question answering, as classification of answers."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,17 @@ from keras_vit.utils.warned import warn
 
 @dataclass(frozen=True, repr=False)
 class Answer(TextTask, Classify):
-    """An answer for each image and question, one of those in the data: ViLT, one encoder over words and patches.
+    """Visual question answering by ViLT, one encoder over words and patches; the answers of the data are the classes.
 
-    Kim et al. 2021 (arXiv:2102.03334). `model` is arguments of `keras_vit.vilt`, or `weights` of a published one. It is
-    trained as a classifier of answers; options and scores are those of `Classify`. A row of the table is an image with
-    a question and an answer; an image may be in many rows.
+    Kim et al. 2021 (arXiv:2102.03334). `model` of the recipe has arguments of `keras_vit.vilt`, or `weights` of a
+    published model. Options and scores are the same as in `Classify`. A row of the table has an image, a question and
+    an answer; an image may be in many rows.
+
+    The model takes a dictionary: `"images"`, `(batch, height, width, channels)`, 0..255, and `"texts"`, int32 ids,
+    `(batch, length)`. It returns the logits of the answers, `(batch, classes)`.
 
     Args:
-        hidden: Channels of the hidden layer before the answers; twice the width if 0.
+        hidden: Channels of the hidden layer before the logits; 0 for twice the width.
     """
 
     asks = "Question"
@@ -56,6 +59,7 @@ class Answer(TextTask, Classify):
         return TextTask.of_model(Classify.of_model(self, model), model)
 
     def model(self, *, weights=None, **arguments):
+        """Builds the model from images and ids to logits, `(batch, classes)`."""
         options = {"metadata": {"words": list(self.words)} if self.words else {"tokens": self.tokens}}
         if weights is not None:
             from keras_vit.checkpoints.pretrained import from_pretrained
@@ -80,13 +84,16 @@ class Answer(TextTask, Classify):
         )
 
     def learner(self, model, teacher=None):
+        """Returns the model itself: there is no teacher."""
         return model
 
     def batch(self, examples, augment, seed):
+        """Returns the model's inputs, `"images"` and `"texts"`, and labels, float32 `(batch, classes)`, 0..1."""
         images, labels = Classify.batch(self, examples, augment, seed)
         return {"images": images, "texts": examples["texts"]}, labels
 
     def caption(self, output, example):
+        """Returns question and answer as text, from logits, `(classes,)`, `"texts"`, `(length,)`, and `"labels"`."""
         answer = Classify.caption(self, output, example)
         question = self.text_of(example["texts"])
         return f"{question} {answer}" if question else answer

@@ -1,1 +1,1 @@
-"""Texts about images."""
+"""Image captioning and text recognition."""

@@ -1,4 +1,4 @@
-"""Texts about images, written word by word."""
+"""Image captioning and text recognition, word by word."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,26 +15,28 @@ from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.texts import TextTask
 from keras_vit.utils.checked import number
 
-TEXT = {"width": 192, "depth": 3, "num_heads": 4}  # of a decoder that is trained from the beginning
-OWN = ("vocabulary", "length", "context_width", "metadata", "name", "pad")  # arguments of the decoder that follow
+TEXT = {"width": 192, "depth": 3, "num_heads": 4}  # arguments of a decoder that is trained from scratch
+OWN = ("vocabulary", "length", "context_width", "metadata", "name", "pad")  # decoder arguments that the task sets
 ALL_TOKENS = "The decoder attends to all tokens of the image: leave out model.num_classes and model.pooling."
-MEASURED = 1000  # validation images of which texts are written after an epoch, at most
+MEASURED = 1000  # largest number of validation images to caption after an epoch
 
 
 @dataclass(frozen=True, repr=False)
 class Caption(TextTask):
-    """Texts about images, or the words in them: an image encoder, and a decoder that writes word by word.
+    """Image captioning, or text recognition: an image encoder, and a decoder that writes word by word.
 
-    The model is that of `captioner`, trained by teacher forcing: each next word is learned from the words before it
+    The model is built by `captioner`, and trained by teacher forcing: it predicts each word from the words before it
     (Vinyals et al. 2015, arXiv:1411.4555; as BLIP, arXiv:2201.12086, and TrOCR, arXiv:2109.10282). Scores and
-    predictions are of texts that it writes itself. Of several texts of an image, one is drawn each time; the first is
-    for measuring.
+    predictions use generated texts. If an image has several texts, one is drawn each time; the first one is scored.
+
+    The model takes a dictionary: `"images"`, `(batch, height, width, channels)`, 0..255, and `"texts"`, int32 ids,
+    `(batch, words)`. It returns the logits of the next word at each position, `(batch, words, vocabulary)`.
 
     Args:
         text: Arguments of `text_decoder`, such as `width`, `depth` and `num_heads`.
-        beams: Beams of the search; with 1 the likeliest next word is taken each time.
+        beams: Number of beams of the beam search; 1 for greedy search.
         label_smoothing: See `WordLoss`.
-        every: Epochs between two measurements while training.
+        every: Number of epochs between two measurements during training.
     """
 
     inputs = ("images",)
@@ -62,6 +64,7 @@ class Caption(TextTask):
         return {"num_classes": 0, "pooling": "none"}
 
     def model(self, **arguments):
+        """Builds the model from images and ids to logits, `(batch, words, vocabulary)`."""
         options = {**arguments, "num_classes": 0, "pooling": "none"}
         image = self.vit(**{**options, **({"head": "new"} if options.get("weights") else {})})
         rows, start, end, pad = self._marks()
@@ -75,7 +78,7 @@ class Caption(TextTask):
         return captioner(image, decoder, start=start, end=end, pad=pad)
 
     def _marks(self):
-        """Returns the rows of the table, and the ids of start, end and padding; the end may be the start too."""
+        """Returns the size of the vocabulary, and the ids of start, end and padding; start and end may be equal."""
         if not self.words and not self.tokens:
             return self.vocabulary, 1, 1, 0
         tokenizer = self.ids_of()
@@ -95,6 +98,10 @@ class Caption(TextTask):
         return {"loss": WordLoss(self.label_smoothing), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
+        """Returns the model's inputs, and the ids of the next words, int32 `(batch, words)`, -1 after the end.
+
+        The ids in the inputs and the next words have `length` columns; one less if the start has an id of its own.
+        """
         from keras_vit.data.augment.texts import forced
 
         _, start, end, pad = self._marks()
@@ -102,6 +109,7 @@ class Caption(TextTask):
         return {"images": examples["images"], "texts": before}, words
 
     def answering(self, model):
+        """Returns the function from images to ids and a score, float32 `(batch, length)`; see `CaptionWriter`."""
         return caption_writer(model, self.length, self.beams)
 
     def callbacks(self, run):
@@ -111,9 +119,11 @@ class Caption(TextTask):
         return WordTally(self.text_of if self.words or self.tokens else None)
 
     def answer(self, output):
+        """Returns the text with its mean probability per word, 0..1, from a row of `CaptionWriter`, `(length,)`."""
         return {self.text_of(np.asarray(output[:-1], "int64")) or "(nothing)": float(output[-1])}
 
     def caption(self, output, example):
+        """Returns the true text, and the prediction if it differs, from `(length,)` and `"texts"`, ids, `(length,)`."""
         (prediction, share), *_ = self.answer(output).items()
         text = self.text_of(example["texts"])
         return f"{text} ({share:.0%})" if text == prediction else f"“{text}”, written “{prediction}” ({share:.0%})"

@@ -1,4 +1,4 @@
-"""What a captioner writes about batches of images of any number."""
+"""Generates texts for batches of images of any size."""
 
 import functools
 
@@ -11,11 +11,11 @@ from keras_vit.models.captioner import MARKS, words_of
 
 
 class CaptionWriter:
-    """A function from images to the ids of the texts that a captioner writes, and a score for each.
+    """A function from images to the ids of generated texts, and a score for each.
 
     Args:
-        model: A model from `captioner`. Its weights are those of each call.
-        length: Ids of a text, with the start, at most.
+        model: A model from `captioner`. The function uses its weights at each call.
+        length: Largest number of ids of a text, the start included.
         beams: Number of beams.
     """
 
@@ -27,9 +27,16 @@ class CaptionWriter:
         self.writer = None
 
     def __call__(self, images):
-        """Returns float32 `(images, length)`: the ids after the start, padded, and last the text's probability a word.
+        """Generates a text for each image.
 
-        Batches of the first call's number of images are compiled once; smaller ones are filled up.
+        The function is compiled for the size of the first batch. Smaller batches are padded.
+
+        Args:
+            images: Array, `(images, height, width, channels)`, 0..255.
+
+        Returns:
+            float32 array, `(images, length)`: `length - 1` ids after the start, padded, then the geometric mean of the
+            words' probabilities, 0..1.
         """
         images = np.asarray(images)
         if self.writer is None or self.writer.size[0] < len(images):
@@ -45,5 +52,5 @@ class CaptionWriter:
 
 @functools.lru_cache(maxsize=4)
 def caption_writer(model, length, beams=1):
-    """Returns the same `CaptionWriter` for the same model: it is compiled once."""
+    """Returns the `CaptionWriter` of a model, cached: it is compiled once."""
     return CaptionWriter(model, length, beams)

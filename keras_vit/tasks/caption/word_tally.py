@@ -1,4 +1,4 @@
-"""Scores of written texts."""
+"""Scores of generated texts."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from keras_vit.tasks.tally import Tally
 
 
 class WordTally(Tally):
-    """The share of texts that are written exactly, and the share of wrong characters.
+    """Exact match of texts, and the character error rate.
 
-    The character error rate is the number of insertions, deletions and changes that turn what was written into the
-    text (Levenshtein's distance), over the characters of all texts. Of ids that the caller made, ids are counted.
+    The character error rate is the Levenshtein distance between predictions and texts (insertions, deletions and
+    substitutions), over the characters of all texts. If the data are ids from the caller, ids count as characters.
 
     Args:
-        text_of: Function from a row of ids to its text; `None` for ids that end with 1 and are padded with 0.
+        text_of: Function from ids, `(length,)`, to a text; `None` for ids that end with 1 and are padded with 0.
     """
 
     scores = ("exact_match", "character_error_rate")
@@ -26,11 +26,11 @@ class WordTally(Tally):
         """Counts a batch.
 
         Args:
-            examples: `"texts"`, the ids of the texts, `(batch, length)`.
-            outputs: Ids that were written, and their scores, as from `Caption`.
+            examples: Dictionary with `"texts"`, ids, `(batch, length)`.
+            outputs: Generated ids, and a score in the last column, `(batch, length)`; see `CaptionWriter`.
 
         Returns:
-            For each image the share of characters that are right, at least 0.
+            One minus the character error rate of each image, at least 0, `(batch,)`.
         """
         scores = []
         for written, text in zip(np.asarray(outputs), np.asarray(examples["texts"])):
@@ -51,17 +51,17 @@ class WordTally(Tally):
 
 
 def _letters(ids):
-    """Returns a letter for each id, up to the end."""
+    """Returns a text with one character for each id, up to the end."""
     ids = [int(i) for i in ids]
     return "".join(chr(0x100 + i) for i in (ids[: ids.index(1)] if 1 in ids else ids) if i)
 
 
 def distance(first, second):
-    """Returns the least number of insertions, deletions and changes that turn one text into another."""
+    """Returns the Levenshtein distance of two texts: the least number of insertions, deletions and substitutions."""
     row = np.arange(len(second) + 1)
     letters = np.array([*map(ord, second)])
     for i, letter in enumerate(map(ord, first), 1):
         above = np.minimum(row[1:] + 1, row[:-1] + (letters != letter))
         row = np.concatenate([[i], above])
-        row = np.minimum.accumulate(row - np.arange(len(row))) + np.arange(len(row))  # insertions, one after the other
+        row = np.minimum.accumulate(row - np.arange(len(row))) + np.arange(len(row))  # several insertions in a row
     return int(row[-1])

@@ -135,7 +135,7 @@ class Classify(Task):
         return self.labels.tally(keep)
 
     def probabilities(self, outputs):
-        """Returns probabilities, float64, 0..1, from logits of the same shape, `(..., classes)`; the loss decides how."""
+        """Returns probabilities, float64, 0..1, from logits of the same shape, `(..., classes)`, by the loss."""
         return self.labels.probabilities(outputs)
 
     def answer(self, output):
@@ -162,7 +162,7 @@ class Classify(Task):
         return {f"[{name}]" if value >= least.get(name, np.inf) else name: value for name, value in answer.items()}
 
     def _holding(self, output):
-        """Returns the part of an answer that reaches the thresholds, the labels of an image, from logits, `(classes,)`."""
+        """Returns the labels of one image, whose probability reaches their threshold, from logits, `(classes,)`."""
         least = self.thresholds_by_name()
         return {name: value for name, value in self.answer(output).items() if value >= least.get(name, np.inf)}
 

@@ -1,4 +1,4 @@
-"""What a classifier is fitted as: itself, with a new head's bias, or as the student of a teacher."""
+"""The model that is fitted for a classifier: the classifier itself, or the student of a teacher."""
 
 import keras
 import numpy as np
@@ -22,17 +22,27 @@ class Distiller(keras.Model):
 
     - `"soft"`: `temperature**2 * KL(softmax(teacher / temperature), softmax(student / temperature))`;
     - `"hard"`: cross-entropy with the teacher's most likely class;
-    - `"several"`, for several labels an image: as `"soft"`, with the two probabilities of each class by itself, summed.
+    - `"several"`, for several labels per image: the divergence of `"soft"`, for each class by a sigmoid, summed.
 
     A student from `vit(tokens={"distilled": True})` trains each of its two heads on its own target. Any other student
     trains its one head on both.
 
     Args:
-        student: Model from pixels to logits.
-        teacher: Model with the same images and classes. It is frozen; its weights do not change.
+        student: Model from images, `(batch, height, width, channels)`, to logits, `(batch, classes)`.
+        teacher: Model with the same input shape, range of pixels and classes. It is frozen.
         kind: `"soft"`, `"hard"` or `"several"`.
         weight: Share of the teacher in the loss, from 0 to 1.
-        temperature: Temperature of all but `"hard"`, above 0.
+        temperature: Temperature of `"soft"` and `"several"`, above 0.
+
+    Call arguments:
+        images: Tensor of images, as the student takes them.
+        training: Whether to return the logits of each head, for the loss.
+
+    Input shape:
+        `(batch, height, width, channels)`.
+
+    Output shape:
+        `(batch, classes)`, the mean over the heads; in training `(batch, heads, classes)`, with one or two heads.
 
     Raises:
         ValueError: If the teacher's input or output shape, its range of pixels or the names or the order of its classes
@@ -94,7 +104,7 @@ class Distiller(keras.Model):
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def from_teacher(self, images, logits):
-        """Returns `d` of each image."""
+        """Returns `d` of each image, `(batch,)`, from images and the logits, `(batch, classes)`, of the last head."""
         target = ops.stop_gradient(self.teacher(images, training=False))
         if self.kind == "hard":
             return keras.losses.sparse_categorical_crossentropy(ops.argmax(target, -1), logits, True)
@@ -123,12 +133,12 @@ class Distiller(keras.Model):
 
 
 def learner(task, model, teacher=None):
-    """Returns the model that a classifier is fitted as; a new head begins with the task's bias.
+    """Returns the model to fit: a classifier itself, or a `Distiller`. A new head starts with the task's bias.
 
     Args:
         task: A `Classify`.
-        model: The model.
-        teacher: What `load_teacher` returned.
+        model: Model from images, `(batch, height, width, channels)`, to logits, `(batch, classes)`.
+        teacher: The model that `load_teacher` returned, or `None`.
     """
     if task.head_bias is not None:
         for layer in model.layers:
@@ -146,7 +156,7 @@ def load_teacher(task, model, given=None):
     Args:
         task: A `Classify`, whose `distill` and `teacher` are read.
         model: The student.
-        given: The caller's teacher, in place of the task's.
+        given: The caller's teacher, which takes the place of the task's; or `None`.
     """
     if not task.distill:
         if given is not None or task.teacher is not None:

@@ -1,7 +1,7 @@
-"""Metrics of Keras, and the user's own, by a text that a recipe's file can hold.
+"""Metrics of Keras, and the user's own, as text that a recipe's file can hold.
 
-The text is the code that makes the metric: `keras.metrics.F1Score(average="macro")`. One's own is registered with
-`keras.saving.register_keras_serializable` and has that name: `mine>Recall(threshold=0.7)`.
+The text is the code that makes the metric: `keras.metrics.F1Score(average="macro")`. A metric of the user is registered
+with `keras.saving.register_keras_serializable`, and the text has its registered name: `mine>Recall(threshold=0.7)`.
 """
 
 import ast
@@ -14,19 +14,19 @@ import numpy as np
 from keras_vit.utils import checks
 
 KERAS = "keras.metrics."
-SURE = 0.9999  # the probability of a sure prediction
-ROWS = 50  # predictions at once
+SURE = 0.9999  # probability of a certain prediction
+ROWS = 50  # predictions in a batch
 
 
 def texts(metrics):
-    """Returns names and metrics of Keras, one or more, as a tuple of texts; anything else as it is."""
+    """Returns one or more names or Keras metrics as a tuple of texts; any other value unchanged."""
     if isinstance(metrics, (list, tuple)):
         return tuple(map(_text, metrics))
     return (_text(metrics),) if isinstance(metrics, str) or callable(metrics) else metrics
 
 
 def _text(metric):
-    if not callable(metric):  # a metric object is too
+    if not callable(metric):  # metric objects are callable too
         return metric
     is_object = isinstance(metric, keras.metrics.Metric)
     kind = type(metric) if is_object else metric
@@ -57,7 +57,7 @@ def _text(metric):
 
 
 def _parse(text):
-    """Returns the name and the settings in the text of a metric; raises ValueError if it is none."""
+    """Returns the name and the settings in the text of a metric; raises ValueError for other text."""
     name, bracket, rest = text.partition("(")
     if not name.strip():
         raise ValueError(f"Metrics must be a tuple of names, such as ('accuracy', 'f1'). Received: the text {text!r}")
@@ -73,7 +73,7 @@ def _parse(text):
 
 
 def is_known(text):
-    """Returns whether a text names a metric of Keras, or one that is registered."""
+    """Returns whether a text names a metric of Keras, or a registered one."""
     return _found(_parse(text)[0]) is not None
 
 
@@ -87,10 +87,11 @@ def _found(name):
 class KerasScore:
     """A metric of Keras on class probabilities, batch by batch.
 
-    It gets one-hot labels, or indices of classes if its name begins with "Sparse" or "sparse".
+    The metric takes one-hot labels, `(batch, classes)`, or class indices, `(batch,)`, if its name begins with "Sparse"
+    or "sparse".
 
     Args:
-        text: As above.
+        text: Text of the metric, as at the top of this file.
         classes: Names of the classes.
 
     Raises:
@@ -110,7 +111,7 @@ class KerasScore:
                 self.metric = keras.metrics.MeanMetricWrapper(kind, **{"name": kind.__name__, **settings})
             self.name = self.metric.name
             if inspect.isclass(kind) and (other := kind.from_config(settings).name) != self.name:
-                self.name = re.sub(r"_\d+$", "", other)  # Keras numbers names that are not given: own, own_1, own_2
+                self.name = re.sub(r"_\d+$", "", other)  # Keras numbers default names: own, own_1, own_2
             parameters = [*inspect.signature(self.metric.update_state).parameters][:2]
             if parameters != ["y_true", "y_pred"]:
                 raise ValueError(f"its update_state takes {', '.join(parameters)}")
@@ -131,7 +132,7 @@ class KerasScore:
             ) from error
 
     def add(self, labels, probabilities):
-        """Counts a batch: labels, `(batch,)`, and probabilities, `(batch, classes)`."""
+        """Counts a batch: labels, integers, `(batch,)`, and probabilities, 0..1, `(batch, classes)`."""
         truth = labels
         if not self.sparse:
             truth = np.zeros(probabilities.shape, "float32")
@@ -139,12 +140,12 @@ class KerasScore:
         self.metric.update_state(truth, probabilities.astype("float32"))
 
     def _tells(self):
-        """Returns whether the score of sure and right predictions differs from that of sure and wrong ones.
+        """Returns whether certain and right predictions score differently from certain and wrong ones.
 
-        Metrics of indices of classes, such as `Accuracy`, compare each 0 or 1 with a probability, which is neither.
+        Metrics of class indices, such as `Accuracy`, compare each 0 or 1 with a probability, which is neither.
         """
         count = len(self.classes)
-        for first in range(0, count, ROWS):  # most metrics need one turn
+        for first in range(0, count, ROWS):  # the first batch suffices for most metrics
             labels = np.arange(first, min(first + ROWS, count))
             others, results = np.full((2, len(labels), count), (1 - SURE) / count), []
             others[1, np.arange(len(labels)), labels] = 0  # less than any other
@@ -158,7 +159,7 @@ class KerasScore:
         return False
 
     def result(self):
-        """Returns the score by its name, or one for each class."""
+        """Returns the score by its name, or a score for each class."""
         values = np.asarray(keras.ops.convert_to_numpy(self.metric.result()), "float64")
         if values.shape == (len(self.classes),):
             return {f"{self.name} {name}": float(value) for name, value in zip(self.classes, values)}

@@ -1,7 +1,7 @@
-"""Scores of classification by name, each computed from counts that do not grow with the images.
+"""Scores of classification by name, computed from counts whose size does not grow with the images.
 
-They are scikit-learn's, whose names they have, but for a matrix of all pairs of classes: of kappa and Matthews's
-coefficient only its diagonal and margins are needed, so that thousands of classes take little memory.
+Names and values are those of scikit-learn. There is no confusion matrix: kappa and Matthews's coefficient need only its
+diagonal and margins, so that thousands of classes take little memory.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ TOP = 5
 
 
 class Counts:
-    """What the scores are computed from.
+    """Counts from which the scores are computed.
 
     Args:
         classes: Number of classes.
-        names: Of the scores that will be asked for.
-        loss: Of the task, `"softmax"` or `"sigmoid"`.
+        names: Names of the scores that will be computed.
+        loss: Loss of the task, `"softmax"` or `"sigmoid"`.
     """
 
     def __init__(self, classes, names, loss="softmax"):
@@ -31,7 +31,7 @@ class Counts:
         self.ranked = []  # per batch: labels and log odds
 
     def add(self, labels, outputs, predictions):
-        """Counts a batch: labels and predictions `(batch,)`, outputs float64 `(batch, classes)`."""
+        """Counts a batch: labels and predictions, integers, `(batch,)`, and logits, float64 `(batch, classes)`."""
         self.total += np.bincount(labels, minlength=len(self.total))
         self.predicted += np.bincount(predictions, minlength=len(self.total))
         self.right += np.bincount(labels[predictions == labels], minlength=len(self.total))
@@ -46,16 +46,16 @@ class Counts:
 
     @property
     def images(self):
-        """Images counted."""
+        """Number of images."""
         return int(self.total.sum())
 
     def arrays(self):
-        """Returns the labels and log odds of all images."""
+        """Returns the labels, `(images,)`, and log odds, `(images, classes)`, of all images."""
         return tuple(np.concatenate(parts) for parts in zip(*self.ranked))
 
 
 def _each(counts, over):
-    """Returns the right images of each class over other images, 0 where there are none, and which classes occur."""
+    """Returns the right images of each class divided by `over`, 0 where that is 0, and which classes occur."""
     right = counts.right.astype("float64")
     return np.divide(right, over, out=np.zeros_like(right), where=over > 0), counts.total + counts.predicted > 0
 
@@ -138,10 +138,10 @@ SCORES = {
 
 
 def log_odds(outputs, loss):
-    """Returns log(p / (1 - p)) of each class, to rank images by it: probabilities near 1 round to ties.
+    """Returns log(p / (1 - p)) of each class, by which images are ranked: probabilities near 1 would round to ties.
 
     Args:
-        outputs: float64, `(batch, classes)`.
+        outputs: Logits, float64 `(batch, classes)`.
         loss: `"softmax"` or `"sigmoid"`.
 
     Returns:

@@ -15,15 +15,15 @@ from keras_vit.utils.warned import quoted, warn
 class SeveralLabels(Labels):
     """The rules of several labels for each image, or none: those of `Classify(multilabel=True)`.
 
-    The target `multilabels` is 1 where an image has a label, 0 where it does not, and -1 where nobody knows: this adds
-    no loss and no score. `best.keras` follows the mean average precision. The options of `Classify` mean here:
+    The target `multilabels` is 1 if an image has a label, 0 if it does not, and -1 if that is unknown. Unknown labels
+    count in neither loss nor scores. `best.keras` follows the mean average precision. Options of `Classify`:
 
     - `loss`: `"sigmoid"`, the default, or `"asymmetric"`; see `SeveralLoss`;
-    - `label_smoothing`: `s` trains 1 as `1 - s / 2` and 0 as `s / 2`;
+    - `label_smoothing`: `s` replaces 1 by `1 - s / 2` and 0 by `s / 2`;
     - `class_weights`: the rarer a label, the more its positives count; see `positive_weights`;
-    - `distill`: `"soft"`, each class by itself;
-    - `thresholds`: probability from which on a label holds, one a class. By default those with the highest F1 of each
-      class on the validation split are chosen, and stored with the model.
+    - `distill`: `"soft"`, for each class separately;
+    - `thresholds`: least probability of a label, one per class. By default, the threshold with the highest F1 on the
+      validation split is chosen for each class, and stored with the model.
     """
 
     targets = ("multilabels",)
@@ -69,6 +69,7 @@ class SeveralLabels(Labels):
         return {"loss": loss, "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
+        """Returns float32 images, and float32 labels, `(batch, classes)`, 0..1, or -1 if unknown; MixUp blends both."""
         from keras_vit.data.augment.mixing import mixed_several
 
         return mixed_several(examples, augment, seed)
@@ -79,7 +80,7 @@ class SeveralLabels(Labels):
         return [self._choosing(run)]
 
     def finish(self, run):
-        if "thresholds" not in run.model.get_layer("rescale").metadata:  # resumed after the last epoch
+        if "thresholds" not in run.model.get_layer("rescale").metadata:  # resumed after the last epoch: not chosen yet
             self._choosing(run).measured()
 
     def tally(self, keep=False):
@@ -87,18 +88,20 @@ class SeveralLabels(Labels):
         return SeveralTally(distinct(self.task.classes), self._thresholds)
 
     def probabilities(self, outputs):
+        """Returns the sigmoid of logits, float64, 0..1, in the same shape, `(..., classes)`."""
         from scipy.special import expit
 
         return expit(np.asarray(outputs, "float64"))
 
     def order(self, shares):
-        """Returns the indices of the classes: first of those that reach their thresholds, the highest first."""
+        """Returns class indices, `(classes,)`, of labels that hold first, from probabilities, `(classes,)`."""
         return np.lexsort([-shares, shares < self._thresholds])
 
     def thresholds_by_name(self):
         return dict(zip(distinct(self.task.classes), self._thresholds.tolist()))
 
     def caption(self, output, example):
+        """Returns the true labels, and the predicted ones if they differ, from logits, `(classes,)`, and targets."""
         names, labels = np.array(distinct(self.task.classes), object), np.asarray(example["multilabels"])
         predicted, labeled = self.probabilities(output) >= self._thresholds, labels >= 0
         true, prediction = (", ".join(names[chosen]) or "no label" for chosen in (labels == 1, predicted))
@@ -119,13 +122,13 @@ class SeveralLabels(Labels):
 
 
 def absent_from(source, names):
-    """Returns the classes that no image of a source has, as words; `""` if there is none."""
+    """Returns the classes that no image of a `Source` has, as text; `""` if there is none."""
     absent = [name for name, has in zip(names, (source.targets["multilabels"] == 1).any(0)) if not has]
     return quoted(absent)
 
 
 def check_thresholds(values, count=None):
-    """Raises ValueError unless there is no threshold, or one from 0 to 1 for each class, however many."""
+    """Raises ValueError unless there are no thresholds, or one for each class, 0..1; `count` may be unknown, `None`."""
     if len(values) not in (0, count or len(values)) or not all(0 <= value <= 1 for value in values):
         of = f", {count}" if count else ""
         raise ValueError(
@@ -135,7 +138,7 @@ def check_thresholds(values, count=None):
 
 
 class Choosing(Measured):
-    """Scores validation images, and writes the thresholds that are chosen on them into the model's metadata."""
+    """Scores validation images, chooses thresholds, and writes these into the model's metadata."""
 
     def measured(self):
         tally = super().measured()

@@ -6,18 +6,21 @@ from keras import ops
 
 from keras_vit.utils.configured import Loss
 
-MOST = 10.0  # of the weights of positives, either way
-FOCUS, MARGIN = 4.0, 0.05  # of the negatives of the asymmetric loss: its paper's for MS-COCO, section 4.1
+MOST = 10.0  # largest weight of positives; the smallest is its inverse
+FOCUS, MARGIN = 4.0, 0.05  # of negatives in the asymmetric loss, as in section 4.1 for MS-COCO
 
 
 def positive_weights(labels):
-    """Returns the factor on the loss of each class's positives: negatives over positives, from 1 / 10 to 10.
+    """Returns a weight for the positives of each class: negatives over positives, from 1 / 10 to 10.
 
-    Both sides of a class then count alike, as by `pos_weight` of PyTorch's `BCEWithLogitsLoss`; the bound keeps a class
-    of few images from ruling the gradient. A class without positives, or without negatives, has the weight 1.
+    Positives and negatives of a class then count equally, as with `pos_weight` of PyTorch's `BCEWithLogitsLoss`. The
+    bounds keep a rare class from dominating the gradient. A class without positives or without negatives has weight 1.
 
     Args:
-        labels: `(images, classes)`, 1, 0 or -1 for unknown.
+        labels: Array, `(images, classes)`, 1, 0 or -1 for unknown.
+
+    Returns:
+        float64 array, `(classes,)`.
     """
     positives, negatives = (labels == 1).sum(0), (labels == 0).sum(0)
     ratio = np.clip(negatives / np.maximum(positives, 1), 1 / MOST, MOST)
@@ -26,20 +29,23 @@ def positive_weights(labels):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class SeveralLoss(Loss):
-    """Binary cross-entropies of an image, one for each class, summed. Unknown labels add nothing.
+    """Sum over the classes of the binary cross-entropies of an image. Unknown labels add nothing.
 
-    `"asymmetric"` makes much of positives where most labels are negative, or are missing (Ridnik et al. 2021,
-    arXiv:2009.14119, equations 4 to 7): with the probability p, a positive costs `-log(p)`, and a negative
-    `-p_m**4 * log(1 - p_m)` with `p_m = max(p - 0.05, 0)`.
+    `"asymmetric"` emphasizes positives where most labels are negative or missing (Ridnik et al. 2021,
+    arXiv:2009.14119, equations 4 to 7). With probability p, the loss of a positive is `-log(p)`, of a negative
+    `-p_m**4 * log(1 - p_m)`, where `p_m = max(p - 0.05, 0)`.
 
     Args:
         kind: `"sigmoid"` or `"asymmetric"`.
-        label_smoothing: `s` moves 1 to `1 - s / 2` and 0 to `s / 2`.
+        label_smoothing: `s` replaces 1 by `1 - s / 2` and 0 by `s / 2`.
         weights: Factor on the loss of positives, one per class; `None` for 1.
 
     Call arguments:
-        y_true: `(batch, classes)`, from 0 to 1; below 0 where it is unknown.
+        y_true: `(batch, classes)`, 0..1; below 0 for unknown labels.
         y_pred: `(batch, classes)`, logits.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, kind="sigmoid", label_smoothing=0.0, weights=None, **kwargs):

@@ -1,4 +1,4 @@
-"""Scores and figures of several labels for each image, and the thresholds from which on a label holds."""
+"""Scores and figures of several labels for each image, and the thresholds of the labels."""
 
 import functools
 
@@ -7,18 +7,18 @@ import numpy as np
 from keras_vit.tasks.tally import Tally
 
 SCORES = ("map", "macro_f1", "micro_f1")
-HALF = 0.5  # the threshold of a class without a positive, or without a negative, to choose another by
+HALF = 0.5  # threshold of a class without positives or without negatives, for which none can be chosen
 
 
 class SeveralTally(Tally):
-    """Mean average precision, and F1 at thresholds, over the labels that are known.
+    """Mean average precision, and F1 at thresholds, over the known labels.
 
     It keeps every output: five bytes for each image and class.
 
     Args:
-        names: Of the classes, all different.
-        thresholds: Probability from which on a label holds, one a class. `None` for those with the highest F1 of each
-            class on these images.
+        names: Names of the classes, all different.
+        thresholds: Least probability of a label, 0..1, one per class. `None` to choose for each class the threshold
+            with the highest F1 on these images.
     """
 
     def __init__(self, names, thresholds=None):
@@ -27,11 +27,17 @@ class SeveralTally(Tally):
         self.given = thresholds
 
     def add(self, examples, outputs):
+        """Counts a batch, and returns the mean probability of each image's true answers, `(batch,)`, 0..1.
+
+        Args:
+            examples: Dictionary with `"multilabels"`, `(batch, classes)`, 1, 0 or -1 for unknown.
+            outputs: Logits, `(batch, classes)`.
+        """
         labels, logits = np.asarray(examples["multilabels"], "int8"), np.asarray(outputs, "float32")
         self.kept.append((labels, logits))
         labeled, shares = labels >= 0, _shares(logits)
         right = np.where(labels == 1, shares, 1 - shares)
-        return np.where(labeled, right, 0).sum(-1) / np.maximum(labeled.sum(-1), 1)  # 0 where nothing is known
+        return np.where(labeled, right, 0).sum(-1) / np.maximum(labeled.sum(-1), 1)  # 0 without known labels
 
     def result(self):
         right, wrong, missed = self.counts
@@ -58,22 +64,22 @@ class SeveralTally(Tally):
 
     @property
     def thresholds(self):
-        """The probability from which on a label holds, one a class; after the last `add`."""
+        """The least probability of a label, `(classes,)`; read it after the last `add`."""
         return self._measures[:, 1] if self.given is None else np.array(self.given)
 
     @property
     def precisions(self):
-        """The average precision of each class, NaN of one without a positive; after the last `add`."""
+        """The average precision, `(classes,)`, NaN for a class without positives; read it after the last `add`."""
         return self._measures[:, 0]
 
     @functools.cached_property
     def _measures(self):
-        self.arrays()  # a class is read from one array
+        self.arrays()  # one array, from which each class is read
         return np.array([measures(*self._of(i)) for i in range(len(self.names))])
 
     @property
     def counts(self):
-        """Labels that hold and are found, that do not and are, and that do and are not: `(3, classes)`."""
+        """True positives, false positives and false negatives of each class, int64 `(3, classes)`."""
         sums = np.zeros((3, len(self.names)), "int64")
         for labels, logits in self.kept:
             predicted = _shares(logits) >= self.thresholds
@@ -85,16 +91,16 @@ class SeveralTally(Tally):
 
     @property
     def positives(self):
-        """The number of images that have each class."""
+        """The number of images with each class, `(classes,)`."""
         return sum((labels == 1).sum(0) for labels, _ in self.kept)
 
     @property
     def known(self):
-        """The number of images of which it is known whether they have each class."""
+        """The number of images whose label is known, for each class, `(classes,)`."""
         return sum((labels >= 0).sum(0) for labels, _ in self.kept)
 
     def _of(self, i):
-        """Returns whether the images of which it is known have class i, and their probabilities."""
+        """Returns whether each image with a known label has class i, and its probability, both `(images,)`."""
         labels, logits = (np.concatenate([part[k][:, i] for part in self.kept]) for k in (0, 1))
         labeled = labels >= 0
         return labels[labeled] == 1, _shares(logits[labeled])
@@ -103,12 +109,12 @@ class SeveralTally(Tally):
 def measures(true, shares):
     """Returns the average precision of one class, and the threshold with its highest F1.
 
-    The precision is that of scikit-learn's `average_precision_score`; NaN without a positive. The threshold is midway
-    between the probabilities of two images; `HALF` without a positive, or without a negative.
+    The average precision equals scikit-learn's `average_precision_score`; NaN without positives. The threshold is
+    midway between the probabilities of two images; `HALF` without positives or without negatives.
 
     Args:
-        true: Whether each image has the label, `(images,)`.
-        shares: Its probability in each.
+        true: Whether each image has the label, booleans, `(images,)`.
+        shares: Probability of the label in each image, 0..1, `(images,)`.
     """
     from sklearn.metrics import precision_recall_curve
 
@@ -124,7 +130,7 @@ def measures(true, shares):
 
 
 def f1_of(right, wrong, missed):
-    """Returns the harmonic mean of precision and recall; 0 where nothing is right."""
+    """Returns F1 from true positives, false positives and false negatives; 0 without true positives."""
     return 2 * right / np.maximum(2 * right + wrong + missed, 1)
 
 

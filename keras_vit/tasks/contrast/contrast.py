@@ -1,4 +1,4 @@
-"""Images and texts in one space: two towers that are trained on pairs."""
+"""Contrastive training of an image tower and a text tower."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -17,27 +17,30 @@ from keras_vit.tasks.texts import TextTask
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
-TEXT = {"width": 256, "depth": 4, "num_heads": 4}  # of a text tower that is trained from the beginning
+TEXT = {"width": 256, "depth": 4, "num_heads": 4}  # arguments of a text tower that is trained from scratch
 FIRST = {"softmax": {}, "sigmoid": {"scale": float(np.log(10.0)), "bias": -10.0}}  # of `Similarity`: CLIP's, SigLIP's
-OWN = ("vocabulary", "length", "end", "projection", "metadata", "name")  # arguments of the text tower that follow
+OWN = ("vocabulary", "length", "end", "projection", "metadata", "name")  # text tower arguments that the task sets
 UNFIT = ("optim.accumulate", "optim.lora", "optim.layer_decay")
 
 
 @dataclass(frozen=True, repr=False)
 class Contrast(TextTask):
-    """Images and texts in one space: an image tower and a text tower, trained on images with their texts.
+    """Images and texts in one embedding space: an image tower and a text tower, trained on pairs.
 
     Radford et al. 2021 (arXiv:2103.00020), CLIP, with the softmax loss; Zhai et al. 2023 (arXiv:2303.15343), SigLIP,
     with the sigmoid loss; Zhai et al. 2022 (arXiv:2111.07991), LiT, with a trained image tower, `model.weights`, that
-    is frozen, `optim.freeze="all"`. The model is that of `two_towers`, with pairs as its outputs. Of several texts of
-    an image, one is drawn each time; the first is for measuring. Equal texts in a batch are no negatives.
+    is frozen, `optim.freeze="all"`. If an image has several texts, one is drawn each time; the first one is scored.
+    Equal texts in a batch are no negatives.
+
+    The model is built by `two_towers` with `pairs=True`. It returns the embeddings of each image and its text,
+    float32 `(batch, 2, width)`; with the sigmoid loss `(batch, 2, width + 1)`.
 
     Args:
         loss: `"softmax"` or `"sigmoid"`; see `PairLoss`.
-        width: Channels of the common space.
+        width: Channels of the embedding space.
         text: Arguments of `text_tower`, such as `width`, `depth` and `num_heads`.
-        start: Published or trained towers to start from, as `from_pretrained` takes them with `part="both"`. Give the
-            `tokens` of published ones; a run has its own. `model` may only have `image_size`, for a run its own.
+        start: Published or trained towers to start from: a source of `from_pretrained` with `part="both"`. Published
+            towers need `tokens`; a run has its own. `model` may only set `image_size`, for a run the same size.
     """
 
     best = ("val_text_to_image_recall_at_1", "max")
@@ -78,9 +81,10 @@ class Contrast(TextTask):
         return super().on(source, arguments) if not self.start else self.as_trained(source, self.start)
 
     def read(self, source, training=False):
+        """Returns the split with ids in place of texts, int32 `(images, length)`; see `TextTask`."""
         from keras_vit.data.readers.texts import by_image
 
-        rows = super().read(by_image(source), training)  # an image is no negative of itself
+        rows = super().read(by_image(source), training)  # one row for each image, which is no negative of itself
         ids = rows.targets["texts"]
         if training and (ids == ids[:1]).all():
             raise ValueError(
@@ -93,6 +97,7 @@ class Contrast(TextTask):
         return {} if self.start else {"num_classes": self.width}
 
     def model(self, **arguments):
+        """Builds the model from images and ids, as in `TextTask`, to pairs, float32 `(batch, 2, width)` or wider."""
         if self.start:
             return self._started(arguments)
         fixed = {"num_classes": self.width, **({"head": "new"} if arguments.get("weights") else {})}
@@ -137,6 +142,7 @@ class Contrast(TextTask):
         return {"loss": PairLoss(self.loss), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
+        """Returns the model's inputs and, for `PairLoss`, ids of the texts, int32 `(batch, 1 or 2, length)`."""
         from keras_vit.data.augment.texts import known_by
 
         return {name: examples[name] for name in self.inputs}, known_by(examples)
@@ -148,22 +154,25 @@ class Contrast(TextTask):
         return RecallTally(self.text_of if self.words else None, keep)
 
     def answer(self, output):
+        """Returns the cosine of an image and its text, -1..1, from a pair, `(2, width)` or wider."""
         return {"similarity": cosine(output[..., : self.width])}
 
     def said(self, answer):
+        """Returns text such as `"similarity 0.31"` from an answer."""
         return f"similarity {answer['similarity']:.2f}"
 
     def caption(self, output, example):
+        """Returns the text and its similarity, from a pair, `(2, width)` or wider, and `"texts"`, ids, `(length,)`."""
         text = self.text_of(example["texts"])
         return f"{text + ': ' if text else ''}{self.heading(output)}"
 
 
 def _pooled(end):
-    """Returns how a text tower pools: at the end's id, or where a tokenizer has none, at the first."""
+    """Returns the pooling of a text tower: at the id of the end; at the first token if a tokenizer has no end."""
     return {"pooling": "first"} if end is None else {"pooling": "end", "end": end}
 
 
 def cosine(pair):
-    """Returns the cosine of the two rows of a pair, an array `(2, width)`."""
+    """Returns the cosine of the two rows of a pair, an array, `(2, width)`."""
     image, text = np.asarray(pair, "float64")
     return float(image @ text / np.sqrt((image @ image) * (text @ text)))

@@ -1,4 +1,4 @@
-"""The loss of pairs of an image and a text."""
+"""The loss of contrastive training: images against texts."""
 
 import keras
 from keras import ops
@@ -11,31 +11,31 @@ KINDS = ("softmax", "sigmoid")
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PairLoss(Loss):
-    """Compares every image of a batch with every text, and wants the logits of its own pairs above the others.
+    """Contrastive loss between all images and all texts of a batch.
 
     `"softmax"` is the mean of two cross-entropies, of an image among the texts and of a text among the images: CLIP
-    (Radford et al. 2021, arXiv:2103.00020, figure 3). `"sigmoid"` asks of each pair whether it belongs together, and
-    sums over the texts: SigLIP (Zhai et al. 2023, arXiv:2303.15343, section 3.2).
+    (Radford et al. 2021, arXiv:2103.00020, figure 3). `"sigmoid"` is a binary cross-entropy for each image and text,
+    summed over the texts: SigLIP (Zhai et al. 2023, arXiv:2303.15343, section 3.2).
 
-    Pairs whose texts are equal belong together: in a batch with "a red car" twice, both images fit both texts. Softmax
-    shares its target equally among them.
+    Images with equal texts are positives of each other's text: in a batch with "a red car" twice, both images match
+    both texts. The softmax target is divided equally among them.
 
-    The loss depends on the whole batch: parts of it, as in accumulated gradients and on the replicas of TensorFlow's
-    MirroredStrategy, are batches of fewer negatives. It has no weights. Scale and bias are weights of the model's
-    `Similarity`, which with `pairs=True` puts them into `y_pred`.
+    The loss depends on the whole batch. A part of it, as in gradient accumulation or on a replica of TensorFlow's
+    MirroredStrategy, is a batch with fewer negatives. The loss has no weights. Scale and bias are weights of the
+    model's `Similarity`, which with `pairs=True` puts them into `y_pred`.
 
     Args:
         kind: `"softmax"` or `"sigmoid"`.
 
     Call arguments:
-        y_true: Ids of the texts, `(batch, length)`; or of several that stand for each, `(batch, texts, length)`, of
-            which one is enough, in the same place; or other integers that are equal where pairs belong together, such
-            as the number of the image where it comes with several texts. Below 16,777,216: Keras makes them float32.
-        y_pred: `(batch, 2, channels)`. The logit of an image and a text is the product of the image's first row with
-            the text's second row. It is computed in float32, whatever the model's precision.
+        y_true: Ids of the texts, `(batch, length)`; or of several texts per image, `(batch, texts, length)`, where two
+            images match if one of their texts is equal at the same index; or other integers that are equal for matching
+            pairs, such as the number of the image. All must be below 16,777,216: Keras casts them to float32.
+        y_pred: `(batch, 2, channels)`. The logit of an image and a text is the dot product of the image's first row and
+            the text's second row, in float32 under any precision policy.
 
     Returns:
-        `(batch,)`, one number for each image and its text.
+        `(batch,)`, the loss of each image and its text.
 
     Raises:
         ValueError: For another kind, or tensors of other shapes.

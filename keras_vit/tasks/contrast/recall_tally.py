@@ -4,27 +4,27 @@ import numpy as np
 
 from keras_vit.tasks.tally import Tally
 
-PLACES = (1, 5, 10)  # a hit must be among this number of first ones
+PLACES = (1, 5, 10)  # k of recall at k
 WAYS = ("text_to_image", "image_to_text")
-BLOCK = 2**24  # similarities that are computed at once: 64 MB
-TIE = 1e-6  # of cosines: what is as near counts as nearer
-KEPT = 5000  # images of which figures keep a small picture
-SIDE = 64  # pixels of its longer side, or up to twice as many
+BLOCK = 2**24  # similarities in one matrix: 64 MB
+TIE = 1e-6  # cosines that differ by less are ties, which count against the hit
+KEPT = 5000  # images whose thumbnails are kept for figures
+SIDE = 64  # pixels of a thumbnail's longer side, up to twice as many
 SHOWN = 8  # pairs in a figure
 
 
 class RecallTally(Tally):
-    """The share of texts that find their image among the first 1, 5 and 10 of all images, and the reverse.
+    """Recall at 1, 5 and 10 of images by texts, and of texts by images.
 
-    Each different text is searched with once, and images with equal texts are all hits; an image searches among the
-    different texts. What is exactly as near as the hit counts as nearer, so that equal vectors score 0.
-    `..._chance_at_...` is what a random order gives: recall falls as the number of images grows, and so does chance.
+    Equal texts are one query, and all their images are hits; an image searches among the different texts. Ties count
+    against the hit, so that equal vectors score 0. `..._chance_at_...` is the recall of a random order. Both fall as
+    the number of images grows.
 
-    Vectors are kept in float16, which is 100 MB for 50,000 pairs of width 512.
+    Vectors are kept in float16, which takes 100 MB for 50,000 pairs of width 512.
 
     Args:
-        text_of: Function from a row of ids to its text, for figures; `None` for no figures.
-        keep: Whether to keep what figures need.
+        text_of: Function from ids, `(length,)`, to a text, for figures; `None` for no figures.
+        keep: Whether to keep the data that figures need.
     """
 
     scores = tuple(f"{way}_recall_at_{k}" for way in WAYS for k in PLACES)
@@ -38,11 +38,11 @@ class RecallTally(Tally):
         """Counts a batch.
 
         Args:
-            examples: `"texts"`, ids `(batch, length)`, and `"images"`.
-            outputs: A row of the image and one of its text, `(batch, 2, width)`. Their lengths do not matter.
+            examples: `"texts"`, ids, `(batch, length)`, and `"images"`, `(batch, height, width, channels)`, 0..255.
+            outputs: Embeddings of each image and its text, `(batch, 2, width)`. Their lengths do not matter.
 
         Returns:
-            The cosine of each image's row and its text's: the rank is known only when all have come.
+            The cosine of each image and its text, float32 `(batch,)`; ranks are known only after the last batch.
         """
         outputs = np.asarray(outputs, "float32")
         lengths = np.maximum(np.linalg.norm(outputs, axis=-1, keepdims=True), 1e-12)
@@ -75,7 +75,7 @@ class RecallTally(Tally):
         _, ranks, first = ranks_of(images, texts, own)
         pictures = np.concatenate(self.pictures)
         cosines = np.einsum("ic,ic->i", *(rows.astype("float32") for rows in (images, texts[own])))
-        order = np.lexsort((-cosines, ranks))  # the best first
+        order = np.lexsort((-cosines, ranks))  # best rank first
         order = order[order < len(pictures)]
         count = min(SHOWN, len(order) // 2)
         drawn = {}
@@ -89,28 +89,28 @@ class RecallTally(Tally):
         return drawn
 
     def _arrays(self):
-        """Returns vectors of images and of different texts, float16, the texts' ids, and which is each image's own."""
+        """Returns float16 unit vectors of images and of different texts, ids of the texts, and each image's text."""
         vectors, texts = self.arrays()
         ids, places, own = np.unique(texts, axis=0, return_index=True, return_inverse=True)
         return vectors[:, 0], vectors[places, 1], ids, own.ravel()
 
 
 def ranks_of(images, texts, own):
-    """Returns how many wrong answers are as near as the right one, or nearer.
+    """Ranks the hits of texts among images and of images among texts, from 0.
 
     Args:
-        images: Vectors of length 1, `(images, width)`.
-        texts: The same of different texts, `(texts, width)`.
-        own: The text of each image, `(images,)`.
+        images: Unit vectors of images, `(images, width)`.
+        texts: Unit vectors of different texts, `(texts, width)`.
+        own: Index of each image's text, integers, `(images,)`.
 
     Returns:
-        For each text the images before the nearest of its own; for each image the texts before its own; and the nearest
-        other text of each image.
+        The rank of each text's nearest own image, `(texts,)`; the rank of each image's text, `(images,)`; and the index
+        of the nearest other text of each image, `(images,)`.
     """
     texts = texts.astype("float32")
     hits = np.concatenate([np.einsum("ic,ic->i", rows, texts[mine]) for rows, mine in _blocks(images, own, len(texts))])
-    hits = np.nan_to_num(hits, nan=-np.inf)  # never found
-    nearest = np.full(len(texts), -np.inf, "float32")  # of each text's own images
+    hits = np.nan_to_num(hits, nan=-np.inf)  # NaN is never a hit
+    nearest = np.full(len(texts), -np.inf, "float32")  # largest similarity of each text to its own images
     np.maximum.at(nearest, own, hits)
     before, ranks, first = np.zeros(len(texts), int), [], []
     done = 0
@@ -125,7 +125,7 @@ def ranks_of(images, texts, own):
 
 
 def _blocks(images, own, texts):
-    """Yields vectors of images, float32, with their texts, as many as are compared with all texts at once."""
+    """Yields blocks of image vectors, float32 `(block, width)`, with their text indices, `(block,)`."""
     size = max(BLOCK // texts, 1)
     for start in range(0, len(images), size):
         yield images[start : start + size].astype("float32"), own[start : start + size]
@@ -135,11 +135,11 @@ def recall_by_chance(candidates, hits):
     """Returns the recall of a random order at each of `PLACES`.
 
     Args:
-        candidates: Number of answers.
-        hits: Right ones among them, of each question.
+        candidates: Number of candidates.
+        hits: Number of hits among them for each query, `(queries,)`.
     """
     missed = [
         np.prod([np.maximum(candidates - hits - j, 0) / max(candidates - j, 1) for j in range(k)], axis=0)
         for k in PLACES
-    ]  # by all of the first k
+    ]  # probability that the first k have no hit
     return [1 - share.mean() for share in missed]

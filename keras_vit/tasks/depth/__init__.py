@@ -1,1 +1,1 @@
-"""How far each pixel is."""
+"""Depth estimation: the distance of each pixel."""

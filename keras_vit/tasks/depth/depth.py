@@ -1,4 +1,4 @@
-"""Depth: how far each pixel is."""
+"""Depth estimation: the distance of each pixel."""
 
 import dataclasses
 import math
@@ -14,25 +14,26 @@ from keras_vit.tasks.depth.depth_tally import DepthTally
 from keras_vit.utils.checked import number
 from keras_vit.utils.depth_maps import colored_map, depth_pixels, resized_map
 
-START = 1.0  # of each pixel's inverse depth: a ReLU that is 0 everywhere would learn nothing
+START = 1.0  # initial inverse depth of each pixel: a ReLU that is 0 everywhere has no gradient
 
 
 @dataclass(frozen=True, repr=False)
 class Depth(Task):
-    """How far each pixel is: relative inverse depth, or meters. See `DepthHead` for the head.
+    """Depth of each pixel: relative inverse depth, or depth in meters. See `DepthHead` for the head.
 
-    Relative inverse depth is large where a pixel is near, and of any scale and shift, as in MiDaS (Ranftl et al. 2019,
-    arXiv:1907.01341) and Depth Anything. It is fitted to the true one in each image before it is scored.
+    The model returns `(batch, height, width, 1)`, float32, at least 0. Relative inverse depth is large for near pixels,
+    and has any scale and shift, as in MiDaS (Ranftl et al. 2019, arXiv:1907.01341) and Depth Anything. To score it, it
+    is fitted to the true inverse depth of each image.
 
     Args:
-        classes: None.
-        largest: Largest depth in meters, of a model that estimates meters: a sigmoid times this. `None` for relative
-            inverse depth.
-        unit: Meters of a depth of 1 in the data, such as 0.001 for millimeters; of a model that estimates meters.
-        disparity: Whether the data are inverse depth, of any scale, such as a stereo camera's disparity.
-        width: Channels of the head; `None` for half of the encoder's, at most 256. Of `weights` with such a head, that
-            one's.
-        gradients: Factor on the gradients in the loss of relative depth; see `DepthLoss`.
+        classes: Not used: the task has no classes.
+        largest: Largest depth in meters, for a model that estimates meters: a sigmoid times `largest`. `None` for
+            relative inverse depth.
+        unit: Meters per unit of depth in the data, such as 0.001 for millimeters; for a model that estimates meters.
+        disparity: Whether the data are inverse depth of any scale, such as disparity from a stereo camera.
+        width: Channels of the head; `None` for half of the encoder's width, at most 256, or for the width of a head in
+            `weights`.
+        gradients: Weight of the gradients in the loss of relative depth; see `DepthLoss`.
     """
 
     targets = ("depths",)
@@ -61,6 +62,7 @@ class Depth(Task):
         return True
 
     def model(self, **arguments):
+        """Builds the model from images, `(batch, height, width, channels)`, 0..255, to `(batch, height, width, 1)`."""
         self.check()
         encoder = dense.encoder(arguments, 0, "model of depth")
         head = dense.head_in(arguments.get("weights")) or {}
@@ -73,7 +75,7 @@ class Depth(Task):
         return dense.finished(encoder, model.output, arguments, self.classes, "model of depth")
 
     def _head(self, encoder):
-        """Returns what a head on four blocks takes; see `models.map_heads.with_head`."""
+        """Returns the options of a new head on four blocks; see `models.map_heads.with_head`."""
         from keras_vit.models import anatomy
 
         count, (rows, _) = len(anatomy.blocks(encoder)), anatomy.grid(encoder)
@@ -92,6 +94,7 @@ class Depth(Task):
         return {"loss": loss, "weighted_metrics": [RelativeError(inverse=self.largest is None)]}
 
     def batch(self, examples, augment, seed):
+        """Returns images, and depth in meters or inverse depth, float32 `(batch, height, width, 1)`, 0 in holes."""
         from keras_vit.data.augment.depths import inverse
 
         depth = examples["depths"]
@@ -103,7 +106,7 @@ class Depth(Task):
         return DepthTally(self.largest is None, self.unit, self.disparity)
 
     def answer(self, output):
-        """Returns the size of the map, and its smallest and largest value."""
+        """Returns the size of a depth map, `(height, width, 1)`, in pixels, and its smallest and largest value."""
         values = np.asarray(output)[..., 0]
         height, width = values.shape
         what = "relative inverse depth" if self.largest is None else "depth in meters"
@@ -111,25 +114,35 @@ class Depth(Task):
         return {"width": width, "height": height, **{name: float(value) for name, value in ends.items()}}
 
     def listed(self, output, top):
+        """Returns all pairs of the answer, from a depth map, `(height, width, 1)`."""
         return [*self.answer(output).items()]
 
     def said(self, answer):
+        """Returns text such as `"depth 1.2 to 80 m"` from an answer."""
         *_, low, high = answer.values()
         if self.largest is None:
             return f"relative inverse depth {_digits(low)} to {_digits(high)}: no unit, large is near"
         return f"depth {_digits(low)} to {_digits(high)} m"
 
     def result(self, output, size=None):
-        """Returns the output for one image at another size, `(rows, columns)`: float32, at least 0."""
+        """Returns a depth map, `(height, width, 1)`, as float32 `(rows, columns)`, at least 0, of this `size`."""
         return np.maximum(resized_map(np.asarray(output, "float32")[..., 0], size), 0)
 
     def caption(self, output, example):
+        """Returns the scores of one image as text, from a depth map, `(height, width, 1)`, and `"depths"`."""
         tally = self.tally()
         tally.add({"depths": [example["depths"]]}, [output])
         scores = tally.result()
         return f"relative error {scores['abs_rel']:.3f}, {scores['delta1']:.1%} of the pixels right up to a quarter"
 
     def picture(self, image, output, example=None):
+        """Returns the image, the predicted and the true depth side by side, uint8 `(rows, columns, 3)`.
+
+        Args:
+            image: float32 `(height, width, channels)`, 0..255.
+            output: The depth map, `(height, width, 1)`.
+            example: Dictionary with `"depths"`, a file or an array, 0 in holes; or `None`.
+        """
         from keras_vit.plots.canvas import side_by_side
 
         prediction = np.asarray(output)[..., 0]
@@ -139,10 +152,10 @@ class Depth(Task):
             truth = truth[tuple(np.ix_(*(np.arange(n) * m // n for n, m in zip(prediction.shape, truth.shape))))]
             colors = self._colors(np.where(truth > 0, truth, np.nan), self.disparity)
             drawn.append(colors)
-        return side_by_side(drawn)  # the image, the prediction, then the truth
+        return side_by_side(drawn)  # image, prediction, true depth
 
     def _colors(self, values, inverse):
-        """Returns a map in colors, near pixels bright, and holes black."""
+        """Returns a map, `(rows, columns)`, in colors, uint8 `(rows, columns, 3)`: near pixels bright, holes black."""
         mask = ~np.isnan(values)
         near = values if inverse else 1 / np.maximum(values, 1e-6)
         least = float(np.min(near, where=mask, initial=np.inf))

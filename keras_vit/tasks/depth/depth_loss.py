@@ -1,11 +1,11 @@
-"""Losses and the score of depth. Pixels of depth 0 are holes: they count nowhere."""
+"""Losses and the metric of depth estimation. Pixels of depth 0 are holes: they do not count."""
 
 import keras
 from keras import ops
 
 from keras_vit.utils.configured import ImageMean, Loss
 
-SCALES = 4  # of the gradients: 1, 1/2, 1/4, 1/8 of the size
+SCALES = 4  # number of scales of the gradients: 1, 1/2, 1/4, 1/8 of the size
 TINY = 1e-4
 
 
@@ -18,11 +18,14 @@ class DepthLoss(Loss):
     trimming) and, times `gradients`, the mean absolute differences of the error between neighbors (equation 11).
 
     Args:
-        gradients: Factor on the gradients; 0.5 in the paper.
+        gradients: Weight of the gradients; 0.5 in the paper.
 
     Call arguments:
         y_true: Inverse depth, `(batch, height, width, 1)`, 0 in holes.
-        y_pred: The same of the model, of any scale and shift.
+        y_pred: Predicted inverse depth, `(batch, height, width, 1)`, of any scale and shift.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, gradients=0.5, **kwargs):
@@ -44,9 +47,9 @@ class DepthLoss(Loss):
 
 
 def _aligned(maps, mask):
-    """Returns maps less their medians, over their mean absolute deviations; of known pixels."""
+    """Returns maps, `(batch, height, width, 1)`, minus their median, over their mean absolute deviation."""
     count = ops.sum(mask, (1, 2, 3), keepdims=True)  # (batch, 1, 1, 1)
-    flat = ops.reshape(ops.where(mask > 0, maps, 1e9), (ops.shape(maps)[0], -1))  # unknown ones are sorted last
+    flat = ops.reshape(ops.where(mask > 0, maps, 1e9), (ops.shape(maps)[0], -1))  # holes are sorted last
     middle = ops.cast(ops.maximum((count[:, 0, 0] - 1) // 2, 0), "int32")  # (batch, 1)
     median = ops.take_along_axis(ops.sort(flat, axis=1), middle, axis=1)[:, :, None, None]
     median = ops.where(count > 0, median, 0.0)
@@ -61,11 +64,14 @@ class MetersLoss(Loss):
     Eigen et al. 2014 (arXiv:1406.2283), equation 4, with the factor 0.85 of Lee et al. 2019 (arXiv:1907.10326).
 
     Args:
-        share: How much of the squared mean is subtracted.
+        share: Share of the squared mean that is subtracted, 0 to 1.
 
     Call arguments:
         y_true: Depth, `(batch, height, width, 1)`, 0 in holes.
-        y_pred: The same of the model.
+        y_pred: Predicted depth, `(batch, height, width, 1)`, in the same unit.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, share=0.85, **kwargs):
@@ -83,11 +89,13 @@ class MetersLoss(Loss):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class RelativeError(ImageMean):
-    """Absolute error of depth over the true depth, the mean over an image's known pixels, with one weight an image.
+    """Mean absolute relative error of depth over the known pixels of an image. A sample weight counts for an image.
+
+    `y_true` and `y_pred` are `(batch, height, width, 1)`; `y_true` is 0 in holes.
 
     Args:
-        inverse: Whether both maps are inverse depth, the model's of any scale and shift: it is fitted to the true one
-            by least squares first, and clipped at the smallest true one, the farthest pixel.
+        inverse: Whether both are inverse depth, the prediction of any scale and shift. It is first fitted to `y_true`
+            by least squares, and clipped at the smallest true value, the farthest pixel.
     """
 
     def __init__(self, inverse=False, name="abs_rel", dtype=None):
@@ -109,7 +117,7 @@ class RelativeError(ImageMean):
 
 
 def _fitted(prediction, truth, mask):
-    """Returns maps of the scale, at least 0, and shift that fit true ones best, by least squares over known pixels."""
+    """Returns predictions with the scale, at least 0, and shift that fit the truth best, by least squares."""
     axes, count = (1, 2, 3), ops.maximum(ops.sum(mask, (1, 2, 3), keepdims=True), 1)
     mean, center = (ops.sum(x * mask, axes, keepdims=True) / count for x in (prediction, truth))
     moved = (prediction - mean) * mask

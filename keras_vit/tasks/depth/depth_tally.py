@@ -1,11 +1,11 @@
-"""How far estimated depth is from measured depth, at each map's own size."""
+"""Scores of depth estimation, at the size of each true depth map."""
 
 import numpy as np
 
 from keras_vit.tasks.tally import Tally
 from keras_vit.utils.depth_maps import depth_pixels, resized_map
 
-NEAR = 1.25  # the ratio up to which a pixel counts as right: Eigen et al. 2014 (arXiv:1406.2283), section 4.1
+NEAR = 1.25  # largest ratio at which a pixel counts as right: Eigen et al. 2014 (arXiv:1406.2283), section 4.1
 
 
 class DepthTally(Tally):
@@ -14,9 +14,9 @@ class DepthTally(Tally):
     Both are averaged over an image's known pixels, then over images.
 
     Args:
-        inverse: Whether outputs are inverse depth of any scale and shift: they are fitted to the true one first, by
-            least squares over an image's known pixels.
-        unit: Meters of a depth of 1 in the data, of a model that estimates meters.
+        inverse: Whether outputs are inverse depth of any scale and shift. They are first fitted to the true inverse
+            depth, by least squares over an image's known pixels.
+        unit: Meters per unit of depth in the data, for a model that estimates meters.
         disparity: Whether the data are inverse depth.
     """
 
@@ -27,6 +27,13 @@ class DepthTally(Tally):
         self.disparity = disparity
 
     def add(self, examples, outputs):
+        """Counts a batch, and returns the negative error of each image, `(batch,)`, at most 0.
+
+        Args:
+            examples: Dictionary with `"depths"`: encoded files, `(batch,)`, or float32 `(batch, rows, columns, 1)`,
+                0 in holes.
+            outputs: Depth maps, `(batch, height, width, 1)`.
+        """
         errors = []
         for depth, output in zip(examples["depths"], outputs):
             values = depth_pixels(depth).astype("float64")
@@ -44,9 +51,9 @@ class DepthTally(Tally):
 
 
 def fitted(prediction, truth):
-    """Returns numbers of the scale and shift that fit others best, by least squares.
+    """Returns predictions, `(pixels,)`, with the scale and shift that fit the truth, `(pixels,)`, by least squares.
 
-    A scale is at least 0: what says that near is far is not right after it was turned round.
+    The scale is at least 0: predictions that confuse near and far must not become right by a negative scale.
     """
     moved = prediction - prediction.mean()
     slope = (moved * (truth - truth.mean())).sum() / max((moved**2).sum(), 1e-12)

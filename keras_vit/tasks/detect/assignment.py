@@ -1,4 +1,4 @@
-"""The cheapest assignment of rows to columns, inside a compiled step."""
+"""The optimal assignment of rows to columns, inside a compiled training step."""
 
 from keras import ops
 
@@ -6,7 +6,7 @@ MOST = 1e6  # costs are clipped to this
 
 
 def assign(costs, counts):
-    """Assigns to each row a column of its own, so that the sum of costs is the smallest possible.
+    """Assigns a different column to each row, so that the sum of the costs is minimal.
 
     The shortest augmenting path algorithm: Jonker and Volgenant 1987 (doi:10.1007/BF02278710), for more columns than
     rows as in Crouse 2016 (doi:10.1109/TAES.2016.140952), sections II and III. All matrices of the batch advance
@@ -15,11 +15,10 @@ def assign(costs, counts):
 
     Args:
         costs: float32 tensor, `(batch, rows, columns)`. NaN counts as the highest cost.
-        counts: Integer tensor, `(batch,)`: the rows of each matrix that are assigned, from the first; the others are
-            padding.
+        counts: Integer tensor, `(batch,)`: number of rows to assign in each matrix; the rows after them are padding.
 
     Returns:
-        int32 tensor, `(batch, rows)`: a column for each row, -1 for padding.
+        int32 tensor, `(batch, rows)`: the column of each row, -1 for padding.
 
     Raises:
         ValueError: If there are more rows than columns.
@@ -49,7 +48,7 @@ def assign(costs, counts):
 
 
 def _shortest_path(costs, row, active, of_rows, of_columns, owners):
-    """Finds the cheapest alternating path from a row to a column without an owner, in each matrix by Dijkstra."""
+    """Finds the shortest alternating path from a row to a free column, in each matrix, by Dijkstra's algorithm."""
     batch, (rows, columns) = ops.shape(costs)[0], costs.shape[1:]
 
     def visit(state):
@@ -82,7 +81,7 @@ def _shortest_path(costs, row, active, of_rows, of_columns, owners):
 
 
 def _turn(path, end, row, active, owners, chosen):
-    """Gives each row on the path the column after it."""
+    """Assigns to each row on the path the column after it."""
     rows, columns = chosen.shape[1], owners.shape[1]
 
     def step(going, column, owners, chosen):
@@ -98,10 +97,10 @@ def _turn(path, end, row, active, owners, chosen):
 
 
 def _at(index, size):
-    """Returns `(batch, size)`, true at the index of each row."""
+    """Returns booleans, `(batch, size)`, true at each `index`, `(batch,)`."""
     return ops.arange(size, dtype="int32") == index[:, None]
 
 
 def _of(values, index):
-    """Returns the value at the index of each row, `(batch, 1)`."""
+    """Returns the values, `(batch, size)`, at each `index`, `(batch,)`, as `(batch, 1)`."""
     return ops.take_along_axis(values, index[:, None], axis=1)

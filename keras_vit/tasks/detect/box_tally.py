@@ -11,18 +11,18 @@ from keras_vit.tasks.detect.overlap import iou
 from keras_vit.tasks.tally import Tally
 from keras_vit.utils import extras
 
-HALF = 0.5  # intersection over union from which a box counts as found, in the score of an image
+HALF = 0.5  # least IoU at which a box counts as found, in the score of an image
 
 
 class BoxTally(Tally):
-    """Average precision, computed by pycocotools: the mean over IoU of 0.5 to 0.95, at 0.5, and of each class.
+    """Average precision, computed by pycocotools: mean over IoUs of 0.5 to 0.95, at 0.5, and at 0.5 of each class.
 
-    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count. Boxes that lie in a region to
-    ignore, such as a crowd of their class, are neither right nor wrong. Memory grows by the boxes.
+    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count. Boxes inside a region to
+    ignore, such as a crowd of their class, are neither right nor wrong. Memory grows with the boxes.
 
     Args:
         class_names: Names of the classes.
-        score: Boxes from this score on count in the score of an image: F1 at an IoU of 0.5.
+        score: Least score of a box that counts in the score of an image, F1 at an IoU of 0.5.
 
     Raises:
         ImportError: If pycocotools is not installed.
@@ -35,9 +35,16 @@ class BoxTally(Tally):
         self.score = score
         self.images = 0
         self.truth = []
-        self.found = []  # rows of image, left, top, width, height, (score or whether to ignore,) class
+        self.found = []  # rows: image, left, top, width, height, score (of truth: ignore), class
 
     def add(self, examples, outputs):
+        """Counts a batch, and returns the F1 of each image, `(batch,)`, 0..1.
+
+        Args:
+            examples: `"images"`, `(batch, height, width, channels)`, of which the size is read, and
+                `"bounding_boxes"`, float32 `(batch, most, 5)`, as in `PointLoss`.
+            outputs: Boxes and scores, `(batch, most, 4 + classes)`, as in `Detect`.
+        """
         height, width = examples["images"].shape[1:3]
         scores = []
         for boxes, output in zip(examples["bounding_boxes"], np.array(outputs, "float64")):
@@ -72,7 +79,7 @@ class BoxTally(Tally):
         return {title: plots.plot_precision(precision[0], self.names)}
 
     def _precision(self):
-        """Returns precision at ten IoUs, 101 recalls and each class, `(10, 101, classes)`, -1 where nothing is true."""
+        """Returns precision by IoU, recall and class, `(10, 101, classes)`; -1 for a class without true boxes."""
         from pycocotools.coco import COCO
         from pycocotools.cocoeval import COCOeval
 
@@ -80,7 +87,7 @@ class BoxTally(Tally):
         precision = np.full((10, 101, len(self.names)), -1.0)
         if not len(truth):
             return precision
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints its progress
             coco = COCO()
             coco.dataset = {
                 "images": [{"id": i} for i in range(self.images)],
@@ -102,7 +109,7 @@ class BoxTally(Tally):
 
 
 def _empty(coco):
-    """Returns results without a box, which `loadRes` refuses."""
+    """Returns COCO results without boxes: `loadRes` fails on an empty array."""
     results = type(coco)()
     results.dataset = {**coco.dataset, "annotations": []}
     results.createIndex()
@@ -110,7 +117,7 @@ def _empty(coco):
 
 
 def sides(edges):
-    """Returns left, top, width and height of boxes."""
+    """Returns left, top, width and height, `(n, 4)`, from edges, `(n, 4)`: top, left, bottom, right."""
     return np.stack([edges[:, 1], edges[:, 0], edges[:, 3] - edges[:, 1], edges[:, 2] - edges[:, 0]], axis=-1)
 
 
@@ -120,13 +127,14 @@ def _mean(precision):
 
 
 def f1(truth, predictions, scores, ignore=None):
-    """Returns the harmonic mean of precision and recall of the boxes of one image; 1 if there are none and were none.
+    """Returns F1 of the boxes of one image; 1 without true and predicted boxes.
 
     Args:
-        truth: Edges in pixels, `(n, 4)`, and classes, `(n,)`.
-        predictions: The same of what was found.
-        scores: Of what was found. The highest is matched first, with the box of its class that it covers best.
-        ignore: Whether each of the truth is a region to ignore; what lies in one, and is no object, does not count.
+        truth: True boxes: edges in pixels, `(n, 4)`, and classes, integers, `(n,)`.
+        predictions: Predicted boxes: edges in pixels, `(m, 4)`, and classes, integers, `(m,)`.
+        scores: Scores of the predictions, `(m,)`. The box with the highest score is matched first, with the true box of
+            its class and the largest IoU.
+        ignore: Whether each true box is a region to ignore, `(n,)`. Unmatched predictions inside it do not count.
     """
     ignore = np.zeros(len(truth[1]), bool) if ignore is None else ignore
     alike = predictions[1][:, None] == truth[1][None]
@@ -144,7 +152,7 @@ def f1(truth, predictions, scores, ignore=None):
 
 
 def overlap(boxes, regions):
-    """Returns the share of each box that lies in each region, `(found, regions)`; edges as in `f1`."""
+    """Returns the share of each box, `(m, 4)`, inside each region, `(n, 4)`: `(m, n)`, 0..1; edges as in `f1`."""
     low = np.maximum(boxes[:, None, :2], regions[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], regions[None, :, 2:])
     sizes = np.prod(boxes[:, 2:] - boxes[:, :2], axis=-1)

@@ -22,33 +22,33 @@ from keras_vit.tasks.measured import Measured
 from keras_vit.utils.checked import number
 
 HEADS = {"points": {"width": None, "box_weight": 5.0}, "tokens": {}, "decoder": {"depth": 6}}
-PRIOR = 0.1  # a class's score at each position before training, as in "Objects as Points"
+PRIOR = 0.1  # initial score of each class at each position, as in "Objects as Points"
 
 
 @dataclass(frozen=True, repr=False)
 class Detect(WithHead, Task):
     """A box and a class for every object in an image.
 
-    The model returns `(most, 4 + classes)`: top, left, bottom and right as shares of the image's height and width, then
-    a score for each class. The heads:
+    The model returns `(batch, most, 4 + classes)`, float32, 0..1: top, left, bottom and right as shares of the image's
+    height and width, then a score for each class. The heads:
 
-    - `"points"`, the most likely box first: one box is predicted at each position of a fine map, and those at the peaks
-      are kept. Zhou et al. 2019, "Objects as Points" (arXiv:1904.07850). The map is that of `DPTHead` on the encoder's
-      blocks, and on a convolutional stem's feature map where that is finer than the patches;
-    - `"tokens"`: as many more tokens as boxes join the patches. Fang et al. 2021, YOLOS (arXiv:2106.00666);
+    - `"points"`: predicts one box at each position of a feature map, and keeps the boxes at peaks, highest score first.
+      Zhou et al. 2019, "Objects as Points" (arXiv:1904.07850). The feature map is the output of `DPTHead` on the
+      encoder's blocks, and on a convolutional stem's feature map if that is finer than the patches;
+    - `"tokens"`: adds one token for each box to the patches. Fang et al. 2021, YOLOS (arXiv:2106.00666);
     - `"decoder"`: queries attend to the patches in decoder blocks. Carion et al. 2020, DETR (arXiv:2005.12872).
 
-    The last two return a set: each object is matched with one box in training, see `SetLoss`, which needs many more
+    The last two return a set. In training each object is matched with one box, see `SetLoss`; this needs many more
     images than `"points"`.
 
     Args:
         classes: Names of the classes, in the order of the data.
-        head: See above: a word, or a dictionary with its `kind` and options, such as `{"kind": "points", "width": 64}`.
-            `"points"` has `width`, its channels, by default half of the encoder's, at most 256; and `box_weight`, the
-            factor on the loss of the boxes, by default 5, see `PointLoss`. `"decoder"` has `depth`, its blocks, by
+        head: Name of a head, or a dictionary with its `kind` and options, such as `{"kind": "points", "width": 64}`.
+            `"points"` has `width`, its channels, by default half of the encoder's width, at most 256, and `box_weight`,
+            the weight of the box loss, by default 5, see `PointLoss`. `"decoder"` has `depth`, its number of blocks, by
             default 6.
-        most: Boxes of an image, at most.
-        score: Least score of a box in pictures, answers and files of boxes; average precision does without.
+        most: Largest number of boxes in an image.
+        score: Least score of a box in pictures, answers and files of boxes. Average precision does not use it.
     """
 
     targets = ("bounding_boxes",)
@@ -70,12 +70,13 @@ class Detect(WithHead, Task):
         Args:
             source: The directory of Hugging Face's `YolosForObjectDetection`, or its `"hf://owner/name"`, such as
                 `"hf://hustvl/yolos-tiny"`.
-            **arguments: Of `keras_vit.vit`, such as `image_size`: positions are resampled to it, bicubically as in
-                transformers' code.
+            **arguments: Arguments of `keras_vit.vit`, such as `image_size`: positions are resampled to it, bicubically
+                as in transformers' code.
 
         Returns:
-            The task, with the names of the classes, and the model: its outputs are the boxes and scores of the class
-            docstring. `task.learner(model)` returns the logits; the last one is that of no object.
+            The task, with the class names, and the model from images, `(batch, height, width, channels)`, 0..255, to
+            boxes and scores, `(batch, most, 4 + classes)`. `task.learner(model)` returns boxes and logits, `(batch, 1,
+            most, 4 + classes + 1)`; the last logit is for no object.
 
         Raises:
             ValueError: For weights of another kind of model.
@@ -118,9 +119,11 @@ class Detect(WithHead, Task):
         return task
 
     def fits(self, model):
+        """Returns whether the model's output is `(batch, most, 4 + classes)`."""
         return model.output_shape[1:] == (self.most, 4 + len(self.classes))
 
     def model(self, **arguments):
+        """Builds the model from images, `(batch, height, width, channels)`, 0..255, to `(batch, most, 4 + classes)`."""
         from keras_vit.layers import PointBoxes, SetBoxes
 
         self.check()
@@ -140,7 +143,7 @@ class Detect(WithHead, Task):
         return dense.finished(encoder, output, arguments, self.classes, "detector")
 
     def _tokens(self, encoder):
-        """Returns what the boxes' own tokens say, `(batch, 1, most, 4 + classes + 1)`."""
+        """Returns boxes and logits of the box tokens, `(batch, 1, most, 4 + classes + 1)`, a symbolic tensor."""
         from keras_vit.layers import SetHead
         from keras_vit.models import anatomy
 
@@ -150,7 +153,7 @@ class Detect(WithHead, Task):
         return SetHead(len(self.classes), 3, name="head", dtype=encoder.dtype_policy)(x)
 
     def _queries(self, encoder, depth):
-        """Returns what the queries say after each block, `(batch, blocks, most, 4 + classes + 1)`."""
+        """Returns boxes and logits after each block, `(batch, blocks, most, 4 + classes + 1)`, a symbolic tensor."""
         from keras_vit.layers import QueryDecoder
         from keras_vit.models import anatomy
 
@@ -169,6 +172,7 @@ class Detect(WithHead, Task):
         return decoder(dense.patches(encoder, encoder.output))
 
     def learner(self, model, teacher=None):
+        """Returns the model without its last layer: its output is the `y_pred` of `PointLoss` or `SetLoss`."""
         from keras_vit.layers.functional import Model
 
         return Model(model.input, model.get_layer("boxes").input, name=model.name)
@@ -178,6 +182,7 @@ class Detect(WithHead, Task):
         return {"loss": loss, "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
+        """Returns float32 images, 0..255, and boxes, float32 `(batch, most, 5)`, as in `PointLoss`."""
         return examples["images"], examples["bounding_boxes"]
 
     def callbacks(self, run):
@@ -187,7 +192,7 @@ class Detect(WithHead, Task):
         return BoxTally(self.classes, self.score)
 
     def answer(self, output):
-        """Returns the number of objects of each class that was found, with the highest score."""
+        """Returns counts such as `"2 cat"` with the highest score of the class, 0..1, from `(most, 4 + classes)`."""
         _, classes, scores = self._likely(output)
         if not len(scores):
             return {"nothing": 1 - float(np.asarray(output)[:, 4:].max())}
@@ -198,10 +203,11 @@ class Detect(WithHead, Task):
         return dict(sorted(scores_of_classes.items(), key=lambda pair: -pair[1]))
 
     def listed(self, output, top):
-        return [*self.answer(output).items()]  # objects of all classes that were found
+        """Returns the pairs of all classes with objects, from `(most, 4 + classes)`."""
+        return [*self.answer(output).items()]
 
     def said(self, answer):
-        return ", ".join(answer)  # a score is that of one box: pictures and files have it
+        return ", ".join(answer)  # without scores: these are of one box, and in pictures and files
 
     def legend(self):
         from keras_vit.plots.masks import colors
@@ -212,18 +218,25 @@ class Detect(WithHead, Task):
         """Returns the objects of an image, the most likely first.
 
         Args:
-            output: The model's output for it.
+            output: The model's output for the image, `(most, 4 + classes)`.
             size: `(rows, columns)` of the image before it was resized for the model.
 
         Returns:
-            A dictionary for each: `"category"`, the name of its class; `"bbox"`, x, y, width, height in pixels of the
-            image; `"score"`, 0..1. COCO's results, with names.
+            List with a dictionary for each object, as in COCO's results, but with class names: `"category"`, the class
+            name; `"bbox"`, x, y, width and height in pixels of the image; `"score"`, 0..1.
         """
         edges, classes, scores = self._likely(output)
         rows = zip(classes, sides(edges * np.tile(size, 2)).round(2).tolist(), scores)
         return [{"category": self.classes[c], "bbox": box, "score": round(float(s), 4)} for c, box, s in rows]
 
     def picture(self, image, output, example=None):
+        """Returns the image with predicted boxes, and next to it with true boxes, uint8 `(rows, columns, 3)`.
+
+        Args:
+            image: float32 `(height, width, channels)`, 0..255.
+            output: The model's output for the image, `(most, 4 + classes)`.
+            example: Dictionary with `"bounding_boxes"`, float32 `(most, 5)`, or `None`.
+        """
         from keras_vit.plots.boxes import boxed
         from keras_vit.plots.canvas import side_by_side
 
@@ -234,10 +247,10 @@ class Detect(WithHead, Task):
             truth = example["bounding_boxes"][example["bounding_boxes"][:, 4] >= 0]
             truth = boxed(image, truth[:, :4] * size, truth[:, 4].astype(int), self.classes)
             drawn.append(truth)
-        return side_by_side(drawn)  # the prediction, then the truth
+        return side_by_side(drawn)  # prediction, truth
 
     def _likely(self, output):
-        """Returns edges as shares, classes and scores of the boxes from `score` on."""
+        """Returns edges, `(n, 4)`, 0..1, classes and scores, both `(n,)`, of boxes with at least the score `score`."""
         output = np.asarray(output, "float32")
         output = output[output[:, 4:].max(-1) >= max(self.score, 1e-6)]
         return output[:, :4], output[:, 4:].argmax(-1), output[:, 4:].max(-1)

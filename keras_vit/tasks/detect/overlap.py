@@ -1,10 +1,10 @@
-"""How far boxes overlap. Boxes are (top, left, bottom, right), in any unit."""
+"""Overlap of boxes. Boxes are (top, left, bottom, right), in any unit."""
 
 from keras import ops
 
 
 def area(boxes):
-    """Returns the area of each box, `(..., n)` of `(..., n, 4)`."""
+    """Returns the area of each box, `(..., n)`, from boxes, `(..., n, 4)`."""
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
@@ -16,7 +16,7 @@ def iou(boxes, others):
         others: Tensor, `(..., m, 4)`.
 
     Returns:
-        Tensor, `(..., n, m)`; 0 for two boxes without area.
+        Tensor, `(..., n, m)`, 0..1; 0 for two boxes without area.
     """
     return _shares(boxes, others)[0]
 
@@ -24,8 +24,15 @@ def iou(boxes, others):
 def generalized_iou(boxes, others):
     """Returns the generalized intersection over union of every box with every other, from -1 to 1.
 
-    Rezatofighi et al. 2019 (arXiv:1902.09630), algorithm 1: less the share of the smallest box around both that is in
-    neither. Arguments and result as in `iou`.
+    Rezatofighi et al. 2019 (arXiv:1902.09630), algorithm 1: the IoU minus the share of the smallest box around both
+    that neither covers.
+
+    Args:
+        boxes: Tensor, `(..., n, 4)`.
+        others: Tensor, `(..., m, 4)`.
+
+    Returns:
+        Tensor, `(..., n, m)`.
     """
     shares, union = _shares(boxes, others)
     around = area(_pairs(boxes, others, ops.minimum, ops.maximum))
@@ -33,7 +40,7 @@ def generalized_iou(boxes, others):
 
 
 def paired_giou(boxes, others):
-    """Returns the generalized intersection over union of each box with the one at its place, `(...)` of `(..., 4)`."""
+    """Returns the generalized IoU, `(...)`, -1..1, of each box with the box at the same index, both `(..., 4)`."""
     return generalized_iou(ops.expand_dims(boxes, -2), ops.expand_dims(others, -2))[..., 0, 0]
 
 
@@ -51,6 +58,6 @@ def _pairs(boxes, others, first, last):
 
 
 def _ratio(part, whole):
-    """Returns `part / whole`, 0 where the whole is, with a finite gradient there too."""
+    """Returns `part / whole`, or 0 where `whole` is 0, with a finite gradient there too."""
     safe = ops.where(whole > 0, whole, 1.0)
     return ops.where(whole > 0, part / safe, 0.0)

@@ -1,4 +1,4 @@
-"""Loss of a map with one predicted box at each position."""
+"""Loss of a feature map with one predicted box at each position."""
 
 import math
 
@@ -9,27 +9,30 @@ from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import area, paired_giou
 from keras_vit.utils.configured import Loss
 
-ALPHA, BETA = 2.0, 4.0  # of the focal loss, as in "Objects as Points"
-REGION = 0.54  # share of a box's sides in which positions learn its edges, as in TTFNet
+ALPHA, BETA = 2.0, 4.0  # exponents of the focal loss, as in "Objects as Points"
+REGION = 0.54  # share of a box's sides: positions inside learn its edges, as in TTFNet
 LEAST = math.exp(-4.5)  # a Gaussian at three deviations, the border of that region
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PointLoss(Loss):
-    """Focal loss of the classes' maps, and generalized IoU of the boxes around each object's center.
+    """Focal loss of the class heat maps, plus a generalized IoU loss of the boxes near each object's center.
 
-    A Gaussian around each center, as oblong as its box, is the target of its class: Zhou et al. 2019
+    The target of a class is a Gaussian around each center, with the aspect ratio of the box: Zhou et al. 2019
     (arXiv:1904.07850), equation 1, with the Gaussian of Liu et al. 2019 (TTFNet, arXiv:1909.00700), section 3. Inside
-    of it positions learn the edges of the smallest object around, weighted by the Gaussian. Both sums are divided by
-    the number of objects in the image. In a region to ignore, such as a crowd, its class has no loss.
+    it, positions learn the edges of the smallest object around them, weighted by the Gaussian. Both sums are divided by
+    the number of objects in the image. Inside a region to ignore, such as a crowd, the class has no loss.
 
     Args:
-        box_weight: Factor on the loss of the boxes.
+        box_weight: Weight of the box loss.
 
     Call arguments:
-        y_true: `(batch, most, 5)`: top, left, bottom, right as shares, and the class, -1 where empty, -2 - c where
-            class c is to be ignored.
-        y_pred: `(batch, rows, columns, 4 + classes)`, as `PointBoxes` reads it.
+        y_true: `(batch, most, 5)`: top, left, bottom, right as shares of the image, 0..1, and the class; -1 as padding,
+            -2 - c for a region that is ignored for class c.
+        y_pred: `(batch, rows, columns, 4 + classes)`, the input of `PointBoxes`.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, box_weight=5.0, **kwargs):
@@ -53,23 +56,23 @@ class PointLoss(Loss):
 
 
 def targets(boxes, size, classes):
-    """Returns what a map should be.
+    """Returns the targets of a feature map.
 
     Args:
         boxes: float32 `(batch, most, 5)`, as in `PointLoss`.
-        size: `(rows, columns)` of the map.
+        size: `(rows, columns)` of the feature map.
         classes: Number of classes.
 
     Returns:
-        The Gaussians, `(batch, rows, columns, classes)`, 1 at the centers; the edges of the smallest object around each
-        position, `(batch, rows, columns, 4)`; and their weights, `(batch, rows, columns)`, whose sum is 1 for an object
-        that no other covers.
+        Three float32 tensors: the Gaussians, `(batch, rows, columns, classes)`, 1 at the centers; the edges of the
+        smallest object around each position, `(batch, rows, columns, 4)`; and their weights, `(batch, rows, columns)`,
+        which sum to 1 for an object that no smaller one covers.
     """
     batch = ops.shape(boxes)[0]
     order = ops.argsort(-area(boxes[..., :4]), axis=1)  # the smallest last: it overwrites
     boxes = ops.take_along_axis(boxes, ops.expand_dims(order, -1), axis=1)
     along = [_gaussian(boxes[..., i], boxes[..., i + 2], side) for i, side in enumerate(size)]
-    along[0] = along[0] * ops.cast(boxes[..., 4:] >= 0, "float32")  # (batch, most, rows), and of columns
+    along[0] = along[0] * ops.cast(boxes[..., 4:] >= 0, "float32")  # (batch, most, rows), then (batch, most, columns)
 
     def add(i, state):
         heat, edges, weights = state
@@ -88,7 +91,7 @@ def targets(boxes, size, classes):
 
 
 def regions(boxes, size, classes):
-    """Returns where a class is to be ignored, `(batch, rows, columns, classes)`, 1 or 0; arguments as in `targets`."""
+    """Returns 1 where a class is ignored, else 0, `(batch, rows, columns, classes)`; arguments as in `targets`."""
     kinds = ops.expand_dims(ignored(boxes[..., 4]), -1) == ops.arange(
         classes, dtype="float32"
     )  # (batch, most, classes)
@@ -99,13 +102,13 @@ def regions(boxes, size, classes):
 
 
 def _inside(low, high, side):
-    """Returns which positions along one axis have their center in each box, `(batch, most, side)`, 1 or 0."""
+    """Returns 1 where a position's center is inside a box along one axis, else 0, `(batch, most, side)`."""
     middle = (ops.arange(side, dtype="float32") + 0.5) / side
     return ops.cast((middle >= low[..., None]) & (middle < high[..., None]), "float32")
 
 
 def _gaussian(low, high, side):
-    """Returns a Gaussian for each box along one axis, `(batch, most, side)`, 1 at the position of its center."""
+    """Returns the Gaussian of each box along one axis, `(batch, most, side)`, 1 at the position of its center."""
     center = ops.clip(ops.floor((low + high) / 2 * side), 0, side - 1)
     deviation = ops.maximum((high - low) * side * REGION / 6, 1e-3)
     away = (ops.arange(side, dtype="float32") - center[..., None]) / deviation[..., None]

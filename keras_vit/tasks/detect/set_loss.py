@@ -1,4 +1,4 @@
-"""Loss of a set of boxes, each object matched with one of them."""
+"""Loss of a set of boxes, by matching each object with one box."""
 
 import keras
 from keras import ops
@@ -7,27 +7,30 @@ from keras_vit.tasks.detect.assignment import assign
 from keras_vit.tasks.detect.overlap import generalized_iou, paired_giou
 from keras_vit.utils.configured import Loss
 
-NONE_WEIGHT = 0.1  # of the cross-entropy of a box that is matched with no object
+NONE_WEIGHT = 0.1  # weight of the cross-entropy of a box without an object
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class SetLoss(Loss):
-    """DETR's loss: every object is matched with one box, so that the cost of all matches is the smallest.
+    """DETR's loss: each object is matched with one box, with the smallest total cost.
 
-    Carion et al. 2020 (arXiv:2005.12872), section 3.1 and appendix A.2. The cost of a match is the negated probability
-    of its class, and the distances of its boxes, L1 (of center, height and width) and generalized IoU; the loss is the
-    cross-entropy of the classes, with none for boxes without an object, and the same distances, divided by the number
-    of objects. Where a head returns the boxes of several blocks, each block is matched and counts, as the authors'
-    auxiliary losses.
+    Carion et al. 2020 (arXiv:2005.12872), section 3.1 and appendix A.2. The cost of a match is minus the probability of
+    the object's class, plus two distances of the boxes: L1 (of center, height and width) and generalized IoU. The loss
+    is the cross-entropy of the classes, where boxes without an object have the class "none", plus the two distances,
+    divided by the number of objects. If a head returns the boxes of several blocks, the losses of all blocks are added,
+    as the authors' auxiliary losses.
 
     Args:
-        l1: Factor on the L1 distance.
-        giou: Factor on one minus the generalized IoU.
+        l1: Weight of the L1 distance.
+        giou: Weight of one minus the generalized IoU.
 
     Call arguments:
-        y_true: `(batch, objects, 5)`: top, left, bottom, right as shares, and the class, below 0 where there
-            is no object: where empty, and of a crowd, as in DETR's code.
-        y_pred: `(batch, blocks, queries, 4 + classes + 1)`, as `SetHead` returns it.
+        y_true: `(batch, objects, 5)`: top, left, bottom, right as shares of the image, 0..1, and the class. Rows with a
+            class below 0, padding and crowds, are no objects, as in DETR's code.
+        y_pred: `(batch, blocks, queries, 4 + classes + 1)`, the output of `SetHead`.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, l1=5.0, giou=2.0, **kwargs):
@@ -38,7 +41,7 @@ class SetLoss(Loss):
     def call(self, y_true, y_pred):
         blocks, queries, channels = y_pred.shape[1:]
         y_true, y_pred = ops.cast(y_true, "float32"), ops.cast(y_pred, "float32")
-        first = ops.argsort(ops.cast(y_true[..., 4] < 0, "int32"), axis=1)  # empty rows last
+        first = ops.argsort(ops.cast(y_true[..., 4] < 0, "int32"), axis=1)  # padding last
         y_true = ops.take_along_axis(y_true, ops.expand_dims(first, -1), axis=1)[:, :queries]
         y_true = ops.repeat(y_true, blocks, axis=0)
         y_pred = ops.reshape(y_pred, (-1, queries, channels))  # (batch * blocks, queries, channels)
@@ -47,7 +50,7 @@ class SetLoss(Loss):
         labels = ops.where(is_object, ops.cast(y_true[..., 4], "int32"), 0)
         shares = ops.take_along_axis(ops.softmax(logits), ops.expand_dims(labels, 1), axis=2)  # (n, queries, objects)
         costs = self._apart(true_edges, edges) - ops.transpose(shares, (0, 2, 1))
-        matched = assign(costs, ops.sum(ops.cast(is_object, "int32"), axis=1))  # (n, objects): a query each
+        matched = assign(costs, ops.sum(ops.cast(is_object, "int32"), axis=1))  # (n, objects): the query of each
         mine = ops.cast(ops.equal(matched[..., None], ops.arange(queries, dtype="int32")), "float32")
         none = 1 - ops.sum(mine, axis=1)  # (n, queries)
         truth = ops.einsum("noq,noc->nqc", mine, ops.one_hot(labels, channels - 5, dtype="float32"))
@@ -63,11 +66,11 @@ class SetLoss(Loss):
         return ops.sum(ops.reshape(entropy + apart, (-1, blocks)), axis=1)  # (batch,)
 
     def _apart(self, true_edges, edges):
-        """Returns the costs of all pairs' distances, `(n, objects, queries)`."""
+        """Returns the weighted distances of all pairs of boxes, `(n, objects, queries)`."""
         l1 = ops.sum(ops.abs(ops.expand_dims(_places(true_edges), 2) - ops.expand_dims(_places(edges), 1)), axis=-1)
         return self.l1 * l1 - self.giou * generalized_iou(true_edges, edges)
 
 
 def _places(edges):
-    """Returns center, height and width of boxes."""
+    """Returns center row and column, height and width, `(..., 4)`, from edges, `(..., 4)`."""
     return ops.concatenate([(edges[..., :2] + edges[..., 2:]) / 2, edges[..., 2:] - edges[..., :2]], axis=-1)

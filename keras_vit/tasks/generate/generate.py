@@ -1,4 +1,4 @@
-"""Images from noise, by rectified flow."""
+"""Class-conditional image generation by rectified flow."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -23,33 +23,35 @@ from keras_vit.utils.checked import number
 from keras_vit.utils.configured import Loss
 
 FIXED = ("mean", "std", "value_range", "metadata")  # arguments of `dit` that the task sets
-BATCH = 64  # images that are drawn at once
+BATCH = 64  # images to generate in a batch
 SCORES = ("accuracy", "frechet", "thumbnail_frechet")
 
 
 @dataclass(frozen=True, repr=False)
 class Generate(Task):
-    """Images from noise: a diffusion Transformer (`dit`), trained by rectified flow, that draws images of a class.
+    """Class-conditional image generation: a diffusion Transformer (`dit`), trained by rectified flow.
 
     A training image, -1 to 1, is mixed with normal noise, `x = (1 - t) noise + t image`, and the model learns the
     velocity `image - noise` by the mean squared error (Liu et al. 2023, arXiv:2209.03003; Ma et al. 2024,
-    arXiv:2401.08740). Labels are left out at times, so that images can be drawn with guidance.
+    arXiv:2401.08740). Some labels are dropped in training, so that images can be generated with guidance.
 
-    Scores are of images that are drawn, one for each image that is measured on, of its class: the Fréchet distance of
-    thumbnails; and by a classifier, the judge, the share that it reads as that class, and the Fréchet distance of its
-    features to those of the images themselves (Heusel et al. 2017, arXiv:1706.08500, with the classifier in place of
-    Inception: not to be called FID).
+    The model takes a dictionary: `"images"`, float32 `(batch, height, width, channels)`; `"times"`, float32 `(batch,)`,
+    0 (noise) to 1 (image); `"labels"`, int32 `(batch,)`. It returns velocities, `(batch, height, width, channels)`.
+
+    To score it, one image is generated for each real image, of the same class. The scores are the Fréchet distance of
+    thumbnails and, with a classifier as `judge`, its accuracy on generated images, and the Fréchet distance of its
+    features (Heusel et al. 2017, arXiv:1706.08500, with the classifier in place of Inception: it is not FID).
 
     Args:
-        label_drop: Share of the labels that are left out in training (Ho and Salimans 2022, arXiv:2207.12598).
-        times: How times are drawn: `"normal"`, the sigmoid of a normal number, with more in the middle (Esser et al.
-            2024, arXiv:2403.03206, section 3.1), or `"uniform"`.
-        steps: Euler steps from noise to an image.
-        guidance: Factor of what the class adds to the velocity; 1 for no guidance. See `keras_vit.sample`.
-        judge: A classifier of the same classes and size of images, for the scores: a recipe whose weights ship with the
+        label_drop: Share of the labels that are dropped in training (Ho and Salimans 2022, arXiv:2207.12598).
+        times: Distribution of the times: `"normal"`, the sigmoid of a normal number, with more in the middle (Esser et
+            al. 2024, arXiv:2403.03206, section 3.1), or `"uniform"`.
+        steps: Number of Euler steps from noise to an image.
+        guidance: Scale of classifier-free guidance; 1 for no guidance. See `keras_vit.sample`.
+        judge: Classifier with the same classes and image size, for the scores: a recipe whose weights ship with the
             package, a run or a file; or `None`.
-        every: Epochs between two measurements while training.
-        samples: Images that are drawn for each.
+        every: Number of epochs between two measurements during training.
+        samples: Number of images to generate for each measurement.
     """
 
     inputs = INPUTS
@@ -97,10 +99,12 @@ class Generate(Task):
         return numbered(self, arguments)
 
     def fits(self, model):
+        """Returns whether the model is a DiT with an embedding for each of the task's classes."""
         return is_dit(model) and classes_of(model) == len(self.classes)
 
     def model(self, *, weights=None, num_classes=None, **arguments):
-        model = dit(num_classes=num_classes or 1, **arguments)  # a stand-in before the data say how many
+        """Builds the DiT: from images, times and labels to velocities, as in the class docstring."""
+        model = dit(num_classes=num_classes or 1, **arguments)  # 1 as long as the number is unknown
         kinds.note(model, self.gives)
         metadata_of(model).update({} if self.label_drop else {UNGUIDED: True})
         if weights is not None:
@@ -114,12 +118,25 @@ class Generate(Task):
         return {"loss": VelocityLoss(), "weighted_metrics": []}
 
     def prepare(self, examples, seed):
-        """Replaces the images by noise, keeps them as `"originals"`, and sets the times to 0."""
+        """Replaces `"images"` by normal noise, and adds `"originals"` and `"times"`.
+
+        Args:
+            examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, and `"labels"`, `(batch,)`.
+            seed: Integer tensor, `(2,)`.
+
+        Returns:
+            `"images"`, noise of the same shape; `"originals"`, the images, 0..255; `"times"`, zeros, `(batch,)`; and
+            `"labels"`.
+        """
         from keras_vit.data.augment.flow import from_noise
 
         return from_noise(examples, seed)
 
     def batch(self, examples, augment, seed):
+        """Returns the model's inputs, and velocities, float32 `(batch, height, width, channels)`.
+
+        Images are mixed with noise at random times, and some labels become `classes`, the index for no class.
+        """
         from keras_vit.data.augment.flow import on_the_way
 
         share = 0.0 if augment is None else self.label_drop
@@ -133,7 +150,15 @@ class Generate(Task):
         return SampleTally(self.judge)
 
     def answering(self, model):
-        """Returns the function from noise and labels to images, 0 to 255, drawn by a model or an exported file."""
+        """Returns the function that generates images.
+
+        Args:
+            model: The model, or a function of an exported file with the same inputs and output.
+
+        Returns:
+            Function from a dictionary of arrays, `"images"`, noise, `(batch, height, width, channels)`, and `"labels"`,
+            `(batch,)`, to images, float32 `(batch, height, width, channels)`, whole numbers from 0 to 255.
+        """
 
         def images(examples):
             noise, labels = (np.asarray(examples[name]) for name in ("images", "labels"))
@@ -146,12 +171,15 @@ class Generate(Task):
         return images
 
     def answer(self, output):
-        return {}  # an image says nothing by itself
+        """Returns an empty dictionary: the output is an image, `(height, width, channels)`."""
+        return {}
 
     def caption(self, output, example):
+        """Returns the name of the class in `"labels"`, an integer, of an image, `(height, width, channels)`."""
         return distinct(self.classes)[example["labels"]]
 
     def picture(self, image, output, example=None):
+        """Returns `output`, an image, `(height, width, channels)`, 0..255, as uint8 `(height, width, 3)`."""
         return super().picture(output, output)
 
 
@@ -160,8 +188,11 @@ class VelocityLoss(Loss):
     """Mean squared error of the velocities of each image.
 
     Call arguments:
-        y_true: `(batch, height, width, channels)`.
-        y_pred: `(batch, height, width, channels)`, or more channels, of which the first are meant.
+        y_true: Velocities, `(batch, height, width, channels)`.
+        y_pred: Predicted velocities, `(batch, height, width, channels)`. Further channels are ignored.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def call(self, y_true, y_pred):

@@ -1,10 +1,10 @@
-"""The Fréchet distance of two sets of vectors, as normal distributions."""
+"""The Fréchet distance of two sets of vectors, taken as samples of normal distributions."""
 
 import numpy as np
 
 
 class Moments:
-    """Number, sum and products of vectors, float64: what means and covariances need, whatever their number."""
+    """Accumulates mean and covariance of vectors in float64, in memory that does not grow."""
 
     def __init__(self):
         self.count = 0
@@ -12,7 +12,7 @@ class Moments:
         self.products = 0.0
 
     def add(self, vectors):
-        """Counts vectors, `(vectors, channels)`."""
+        """Counts a batch of vectors, `(batch, channels)`."""
         vectors = np.asarray(vectors, "float64")
         self.count += len(vectors)
         self.sum = self.sum + vectors.sum(0)
@@ -20,12 +20,12 @@ class Moments:
 
     @property
     def mean(self):
-        """The mean, `(channels,)`."""
+        """The mean, float64 `(channels,)`."""
         return self.sum / self.count
 
     @property
     def covariance(self):
-        """The unbiased covariance, `(channels, channels)`; zero of one vector."""
+        """The unbiased covariance, float64 `(channels, channels)`; zeros for one vector."""
         spread = self.products - self.count * np.outer(self.mean, self.mean)
         return spread / max(self.count - 1, 1)
 
@@ -38,7 +38,7 @@ def frechet(one, other):
 
     Args:
         one: `Moments`.
-        other: `Moments` of as many channels.
+        other: `Moments` with the same number of channels.
     """
     values, vectors = np.linalg.eigh(one.covariance)
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T

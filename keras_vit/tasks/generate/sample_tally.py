@@ -1,4 +1,4 @@
-"""Scores of drawn images against real ones."""
+"""Scores of generated images against real images."""
 
 import functools
 
@@ -13,27 +13,32 @@ from keras_vit.tasks.tally import Tally
 from keras_vit.utils import checks
 from keras_vit.utils.losses import end_of
 
-BATCH, SIDE = 64, 8  # images of which features are computed at once; pixels of a thumbnail's side, at most
+BATCH, SIDE = 64, 8  # images in a batch of the judge; largest side of a thumbnail
 
 
 class SampleTally(Tally):
-    """Fréchet distance of thumbnails; with a judge, that of its features, and the share of images that it reads right.
+    """Fréchet distance of thumbnails; with a judge, also the Fréchet distance of its features, and its accuracy.
 
-    Thumbnails are means over areas, of at most 8 x 8 pixels from -1 to 1. Of vectors, sums and products are kept, so
-    that memory does not grow.
+    Thumbnails are means over areas, of at most 8 x 8 pixels from -1 to 1. Memory does not grow with the images.
 
     Args:
-        judge: A source of `from_pretrained`, a classifier of the same classes and size of images; or `None`.
+        judge: A source of `from_pretrained`: a classifier with the same classes and image size; or `None`.
     """
 
     def __init__(self, judge=None):
         super().__init__()
         self.judge = judge and judge_of(judge)
         self.right = 0
-        self.thumbnails = Moments(), Moments()  # of drawn images, and of real ones
+        self.thumbnails = Moments(), Moments()  # of generated images, and of real images
         self.features = Moments(), Moments()
 
     def add(self, examples, outputs):
+        """Counts a batch, and returns the judge's probability of each image's class, `(batch,)`, or `None`.
+
+        Args:
+            examples: `"originals"`, real images, `(batch, height, width, channels)`, 0..255; `"labels"`, `(batch,)`.
+            outputs: Generated images, `(batch, height, width, channels)`, 0..255.
+        """
         for moments, images in zip(self.thumbnails, (outputs, examples["originals"])):
             moments.add(thumbnails(images))
         if self.judge is None:
@@ -58,7 +63,7 @@ class SampleTally(Tally):
 
 
 def thumbnails(images):
-    """Returns images, 0 to 255, as vectors of the means over areas, -1 to 1, `(images, values)`."""
+    """Returns thumbnails, float32 `(batch, values)`, -1..1, of images, `(batch, height, width, channels)`, 0..255."""
     images = np.asarray(images, "float32") / 127.5 - 1
     _, height, width, _ = images.shape
     rows, columns = (np.linspace(0, side, min(side, SIDE) + 1).astype(int)[:-1] for side in (height, width))
@@ -68,7 +73,10 @@ def thumbnails(images):
 
 
 class Judge:
-    """A function from images, 0 to 255, to a classifier's features, what its last dense layer takes, and its outputs.
+    """A classifier, as a function from images to features and outputs.
+
+    It takes images, `(batch, height, width, channels)`, 0..255. It returns the input of its last dense layer,
+    `(batch, width)`, and its outputs, `(batch, classes)`.
 
     Args:
         source: A source of `from_pretrained`.
@@ -90,7 +98,7 @@ class Judge:
         self.model = keras.Model(model.input, [heads[-1].input, model.output])
 
     def check(self, names, shape=None):
-        """Raises ValueError unless it tells these classes apart, in this order, in images of this shape."""
+        """Raises ValueError unless it has these classes in this order, and takes images of this shape."""
         if self.count != len(names) or (self.names and self.names != tuple(names)):
             own = f"{self.count} classes{': ' if self.names else ''}{', '.join(self.names)}"
             raise ValueError(
@@ -106,5 +114,5 @@ class Judge:
 
 @functools.lru_cache(maxsize=2)
 def judge_of(source):
-    """Returns the same `Judge` for the same source: it is loaded once."""
+    """Returns the `Judge` of a source, cached: it is loaded once."""
     return Judge(source)

@@ -1,4 +1,4 @@
-"""The light decoder of masked autoencoders."""
+"""The decoder of masked autoencoders."""
 
 import math
 
@@ -12,7 +12,7 @@ from keras_vit.layers.inputs.patch_dropout import rows
 from keras_vit.utils import checks
 from keras_vit.utils.resampling import sincos_1d, sincos_2d
 
-POSITIONS = {  # of a grid and a width
+POSITIONS = {  # functions of the grid and the width
     "sincos2d": lambda grid, width: sincos_2d(grid, width, inclusive=False),
     "sincos1d": lambda grid, width: sincos_1d(math.prod(grid), width),
 }
@@ -22,7 +22,7 @@ POSITIONS = {  # of a grid and a width
 class PixelDecoder(Layer):
     """Predicts the pixels of all patches from the tokens of the visible ones.
 
-    A linear layer fits the tokens to the decoder's width, a learned mask token stands in for each masked patch, and
+    A linear layer projects the tokens to the decoder's width, a learned mask token replaces each masked patch, and
     fixed sine-cosine positions are added. Blocks, a normalization and a linear layer follow. He et al. 2021
     (arXiv:2111.06377), section 3.
 
@@ -30,26 +30,26 @@ class PixelDecoder(Layer):
         width: Channels of a token, a multiple of 4 (of 2 with `"sincos1d"`) and of `num_heads`.
         depth: Number of blocks.
         num_heads: Number of attention heads.
-        values: Numbers to predict for each patch.
+        values: Number of values to predict for each patch.
         grid: `(rows, columns)` of the patches.
-        num_prefix: Number of tokens before the first patch, such as a class token. They have zeros as positions.
+        num_prefix: Number of tokens before the first patch, such as a class token. Their positions are zeros.
         mlp_dim: Hidden channels of each MLP; `None` for four times the width.
         qkv_bias: Whether query, key and value have a bias.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
         epsilon: Epsilon of every layer normalization.
-        key_bias: Whether the key has a bias too, where query and value have one.
+        key_bias: Whether the key has a bias too, if query and value have one.
         positions: `"sincos2d"`, or `"sincos1d"` over all cells of the grid, as in VideoMAE (Tong et al. 2022,
             arXiv:2203.12602).
-        embed_bias: Whether the first linear layer has a bias; VideoMAE's has none.
+        embed_bias: Whether the first linear layer has a bias; `False` for VideoMAE.
         last_epsilon: Epsilon of the normalization after the blocks; `None` for `epsilon`.
 
     Call arguments:
         tokens: Tensor of prefix tokens and visible tokens.
-        order: Integer tensor, `(batch, patches)`: for each patch its place among the visible tokens, in any order;
-            masked patches have the numbers after them.
+        order: Integer tensor: the index of each patch among the visible patches, in any order; masked patches have the
+            indices after them.
 
     Input shape:
-        `(batch, prefix + visible, any width)`.
+        `(batch, prefix + visible, any width)` and `(batch, patches)`.
 
     Output shape:
         `(batch, patches, values)`.

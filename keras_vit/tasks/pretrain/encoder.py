@@ -1,15 +1,20 @@
-"""What the encoder of a masked autoencoder must be."""
+"""The requirements on the encoder of a masked autoencoder."""
 
 from keras_vit.models.options import flat, written
 
-SHARE, SHARE_OF_TUBES = 0.75, 0.9  # masked in MAE and in VideoMAE
-POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which no token would train
+SHARE, SHARE_OF_TUBES = 0.75, 0.9  # default mask ratios of MAE and VideoMAE
+POOLINGS = ("token", "gap", "first", "last", "none")  # without weights, which pre-training would not train
 
 
 def visible_patches(patches, mask_ratio, tubes=False):
-    """Returns how many patches stay visible; raises ValueError if none does, or none is masked.
+    """Returns the number of visible patches; raises ValueError if no patch is visible, or none masked.
 
-    Authors round in two ways: MAE's the visible ones down, VideoMAE's, whose masks are `tubes`, the masked ones.
+    MAE's code rounds the number of visible patches down, VideoMAE's code the number of masked ones.
+
+    Args:
+        patches: Number of patches; of a clip, of places in a frame.
+        mask_ratio: Share of the patches that are masked.
+        tubes: Whether to round as VideoMAE, whose masks are tubes.
     """
     visible = patches - int(patches * mask_ratio) if tubes else int(patches * (1 - mask_ratio))
     if not 0 < visible < patches:
@@ -38,5 +43,5 @@ def check_encoder(arguments):
     }
     options = flat(arguments)
     for name, (fitting, words) in rules.items():
-        if (value := options.get(name, fitting[0])) not in fitting:  # of a built model, dropout is not known
+        if (value := options.get(name, fitting[0])) not in fitting:  # a built model does not show its dropout
             raise ValueError(f"A masked autoencoder's model must have {words}. Received: {written(name, value)}")

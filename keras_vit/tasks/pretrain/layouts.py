@@ -1,4 +1,4 @@
-"""What differs between masked autoencoders of images and of clips: the places of a mask, the cut, the targets."""
+"""The differences between masked autoencoders of images and of clips: masks, patches and targets."""
 
 import math
 
@@ -13,12 +13,12 @@ from keras_vit.utils import checks, clip_files
 
 
 class ImageLayout:
-    """Images: each patch is masked by itself, and normalized over all its channels together.
+    """Images: patches are masked independently, and normalized over all their values.
 
-    He et al. 2021 (arXiv:2111.06377). Another layout has the same attributes and methods.
+    He et al. 2021 (arXiv:2111.06377). Every layout has the same attributes and methods.
 
     Args:
-        arguments: Those of the model, as `arguments_of` returns them.
+        arguments: Arguments of the model, as `arguments_of` returns them.
         ratio: Share of the patches that are masked; `None` for the paper's.
 
     Raises:
@@ -27,50 +27,50 @@ class ImageLayout:
 
     share = SHARE
     tubes = False
-    layers = ("rescale", "patches", "encoder")  # before the blocks
-    computed = ()  # the decoder's variables that published files do not have
+    layers = ("rescale", "patches", "encoder")  # layers of the model before the blocks
+    computed = ()  # variables of the decoder that are computed, and not in published files
     checked = staticmethod(checks.pixels)
 
     def __init__(self, arguments, ratio=None):
         self.arguments = arguments
         self.grid = grid(arguments)  # ([steps], rows, columns)
         self.steps, rows, columns = (1, *self.grid)[-3:]
-        self.columns = rows * columns  # of the noise
+        self.columns = rows * columns  # columns of the noise
         self.patches = self.steps * self.columns
         self.ratio = self.share if ratio is None else ratio
         self.visible = self.steps * visible_patches(self.columns, self.ratio, self.tubes)
         self.values = math.prod(arguments["patch_size"]) * arguments["channels"]
-        self.alike = self.values  # numbers of a patch that are normalized together
+        self.alike = self.values  # number of values that are normalized together
         self.cut = Patches(arguments["patch_size"], name="cut", dtype="float32")
 
     @property
     def decoder(self):
-        """Arguments of the decoder."""
+        """Arguments of the `PixelDecoder`."""
         return {"grid": self.grid}
 
     def noise(self, noise):
-        """Returns the numbers by which patches are chosen, `(batch, patches)`."""
+        """Returns a number for each patch, `(batch, patches)`, from noise, `(batch, patches or more)`."""
         return noise[:, : self.patches]
 
     def patches_of(self, model, images):
-        """Returns what the decoder predicts of images, not yet normalized, `(batch, patches, values)`, float32."""
+        """Returns float32 targets before normalization, `(batch, patches, values)`, from images, 0..255."""
         return self.cut(ops.cast(model.get_layer("rescale")(images), "float32"))
 
     def statistics(self, patches):
-        """Returns the mean and the deviation that normalize patches."""
+        """Returns mean and standard deviation, `(batch, patches, 1)` each, of patches, `(batch, patches, values)`."""
         return patch_pixels.statistics(patches)
 
     def joined(self, patches, shape):
-        """Returns images, `(batch, height, width, channels)`, from patches."""
+        """Returns images of the shape `(batch, height, width, channels)` from patches, `(batch, patches, values)`."""
         return patch_pixels.joined(patches, self.arguments["patch_size"], shape)
 
     def shares(self, images, mean, std):
-        """Returns what `patches_of` cuts, joined again, as shares of the range of pixels."""
+        """Returns joined patches, `(batch, height, width, channels)`, as shares of the range of pixels, 0..1."""
         return images * std + mean
 
 
 class ClipLayout(ImageLayout):
-    """Clips: a place is masked at every time or never, and each channel of a tubelet is normalized by itself.
+    """Clips: a place is masked at all time steps or none, and each channel of a tubelet is normalized separately.
 
     Tong et al. 2022 (arXiv:2203.12602), section 3.3, "Tube masking", with the target of its authors' code.
     """
@@ -100,7 +100,7 @@ class ClipLayout(ImageLayout):
         }
 
     def noise(self, noise):
-        """Returns the rank of each tubelet's place, which is the same at every time: equal noise splits no tube."""
+        """Returns the rank of each place, repeated for all time steps, `(batch, tubelets)`: ties split no tube."""
         ranks = ops.argsort(ops.argsort(noise[:, : self.columns], axis=1), axis=1)
         return ops.tile(ranks, (1, self.steps))
 
@@ -121,5 +121,5 @@ class ClipLayout(ImageLayout):
 
 
 def layout_of(arguments, ratio=None):
-    """Returns the layout of a model with these arguments."""
+    """Returns the layout of a model with these arguments; `ratio` is the share of masked patches, or `None`."""
     return (ClipLayout if "tubelet" in arguments else ImageLayout)(arguments, ratio)

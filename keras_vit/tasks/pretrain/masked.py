@@ -23,30 +23,31 @@ from keras_vit.utils.typed import typed
 class MaskedAutoencoder(keras.Model):
     """Trains a Vision Transformer to reconstruct masked patches. Compile and fit it, then use its `model`.
 
-    He et al. 2021 (arXiv:2111.06377). The blocks of the model see the tokens of the visible patches only, a light
-    decoder predicts the pixels of all patches, and `MaskedLoss` compares those of the masked ones. Nothing is random
-    inside: the noise that chooses the patches is an input.
+    He et al. 2021 (arXiv:2111.06377). The model's blocks take the tokens of the visible patches only, a small decoder
+    predicts the pixels of all patches, and `MaskedLoss` compares the masked patches. Masks are not random inside: the
+    noise that determines them is an input.
 
-    A model of clips is trained as in VideoMAE (Tong et al. 2022, arXiv:2203.12602): a place is masked at every time or
-    never, and the decoder predicts tubelets.
+    A model of clips is trained as in VideoMAE (Tong et al. 2022, arXiv:2203.12602): a place is masked at all time steps
+    or none, and the decoder predicts tubelets.
 
     Args:
         model: Model from `keras_vit.vit(num_classes=0)` or `keras_vit.video_vit(num_classes=0)`, with the final norm
             before pooling, or none, and without a stem. Its layers are shared, not copied.
-        mask_ratio: Share of the patches that are masked, in (0, 1). `int(patches * (1 - mask_ratio))` stay visible; of
-            a clip's places, `int(places * mask_ratio)` are masked. `None` for the papers' 0.75, of clips 0.9.
-        width: Width of the decoder, a multiple of 4. The defaults are the paper's, for models of any size on
-            ImageNet; a small model on small images needs less, such as 128, 2 and 4.
-        depth: Number of the decoder's blocks.
-        num_heads: Number of their attention heads.
-        mlp_dim: Hidden channels of their MLPs; `None` for four times the width.
-        normalize: Whether the decoder predicts pixels normalized in each patch (section 3, "Reconstruction target"), of
-            clips in each channel of each tubelet; or pixels as the model's first layer rescales them, of clips 0..1.
-        last_epsilon: Epsilon of the decoder's last normalization; `None` for the model's, of clips 1e-5.
+        mask_ratio: Share of the patches that are masked, in (0, 1). `int(patches * (1 - mask_ratio))` patches stay
+            visible; of a clip's places, `int(places * mask_ratio)` are masked. `None` for 0.75, and 0.9 for clips.
+        width: Width of the decoder, a multiple of 4. The default width, depth and heads are the paper's for ImageNet; a
+            small model on small images needs less, such as 128, 2 and 4.
+        depth: Number of blocks in the decoder.
+        num_heads: Number of attention heads in the decoder.
+        mlp_dim: Hidden channels of the decoder's MLPs; `None` for four times the width.
+        normalize: Whether the decoder predicts pixels normalized in each patch (section 3, "Reconstruction target"), or
+            for clips in each channel of each tubelet. Else it predicts pixels as the model's first layer rescales them,
+            for clips 0..1.
+        last_epsilon: Epsilon of the decoder's last normalization; `None` for the model's epsilon, for clips 1e-5.
 
     Call arguments:
-        inputs: Dictionary of `"images"`, pixels from 0 to 255, and `"noise"`, uniform numbers in [0, 1). Of each image
-            the patches with the smallest noise stay visible, of each clip the places. Surplus columns of the noise are
+        inputs: Dictionary of `"images"`, pixels from 0 to 255, and `"noise"`, uniform numbers in [0, 1). The patches of
+            an image, or the places of a clip, with the smallest noise stay visible. Surplus columns of the noise are
             ignored.
         training: Whether the model's dropout and stochastic depth are on.
 
@@ -55,9 +56,9 @@ class MaskedAutoencoder(keras.Model):
         and `(batch, patches of a frame or more)`.
 
     Output shape:
-        `(batch, patches, patch_height * patch_width * channels + 1)`, float32: the prediction for each patch, and
-        whether it was masked (1) or visible (0). Of clips `(batch, tubelets, tubelet * patch_height * patch_width *
-        channels + 1)`, the values in the order time, row, column, channel.
+        `(batch, patches, patch_height * patch_width * channels + 1)`, float32: the prediction for each patch, then 1 if
+        it was masked, else 0. For clips `(batch, tubelets, tubelet * patch_height * patch_width * channels + 1)`, the
+        values in the order time, row, column, channel.
 
     Raises:
         ValueError: If the model has a stem, a head, another final norm or a pooling with weights; if no patch would
@@ -132,18 +133,19 @@ class MaskedAutoencoder(keras.Model):
         sha256: str | None = None,
         **overrides,
     ) -> "MaskedAutoencoder":
-        """Builds a masked autoencoder with published weights, those of its decoder included.
+        """Builds a masked autoencoder with published weights for model and decoder.
 
         Args:
-            source: The authors' file, such as `mae_pretrain_vit_base_full.pth` or VideoMAE's, or Hugging Face's
+            source: The authors' file, such as `mae_pretrain_vit_base_full.pth` or a file of VideoMAE; or Hugging Face's
                 `ViTMAEForPreTraining` or `VideoMAEForPreTraining`, or its `hf://owner/name`; else as in
                 `keras_vit.from_checkpoint`.
-            mask_ratio: Share of the patches that are masked; `None` for that of `config.json`, else 0.75, of clips 0.9.
-            normalize: Whether the weights were trained on pixels normalized in each patch; `None` for what
-                `config.json` says. MAE's authors' files have none: theirs were, except `mae_visualize_*`. VideoMAE's
-                were.
-            decoder_heads: Attention heads of the decoder; `None` for those of `config.json`, else the published ones:
-                16, of VideoMAE 6, of its authors' files by the decoder's width.
+            mask_ratio: Share of the patches that are masked; `None` for the value in `config.json`, else 0.75, and 0.9
+                for clips.
+            normalize: Whether the weights were trained on normalized pixels; `None` for the value in `config.json`.
+                Files of MAE's authors have no such value: pass `True`, but `False` for `mae_visualize_*`. VideoMAE's
+                weights were trained on normalized pixels.
+            decoder_heads: Attention heads of the decoder; `None` for the value in `config.json`, else the published
+                number: 16, for VideoMAE 6, for files of VideoMAE's authors by the decoder's width.
             format: As in `keras_vit.from_checkpoint`.
             sha256: As in `keras_vit.from_checkpoint`.
             **overrides: Arguments of `keras_vit.vit` or `keras_vit.video_vit` for the encoder, such as `mean`, `std` or
@@ -195,7 +197,7 @@ class MaskedAutoencoder(keras.Model):
                 f"Received: shape={tuple(noise.shape)}"
             )
         shuffled = ops.argsort(self.layout.noise(noise), axis=1)
-        order = ops.argsort(shuffled, axis=1)  # each patch's rank
+        order = ops.argsort(shuffled, axis=1)  # rank of each patch
         x = self._tokens(inputs["images"])  # (batch, prefix + patches, width)
         x = ops.concatenate([x[:, :n], rows(x[:, n:], shuffled[:, : self.visible])], axis=1)
         for i in range(self.arguments["depth"]):
@@ -211,10 +213,10 @@ class MaskedAutoencoder(keras.Model):
         return images
 
     def targets(self, images):
-        """Returns what the decoder should predict, `(batch, patches, values)`, float32.
+        """Returns the targets of the decoder, float32 `(batch, patches, values)`.
 
         Args:
-            images: Tensor, `(batch, height, width, channels)`, 0..255.
+            images: Tensor as the model takes it, `(batch, height, width, channels)` or clips, 0..255.
         """
         patches = self.layout.patches_of(self.model, images)
         if not self.normalize:
@@ -228,19 +230,20 @@ class MaskedAutoencoder(keras.Model):
     def reconstruct(self, images, noise=None, batch_size: int = 64) -> tuple[np.ndarray, np.ndarray]:
         """Masks images and fills the masked patches with the prediction, as the authors' demo does.
 
-        A model of normalized pixels predicts neither the mean nor the deviation of a patch: they are the original's.
+        If the model predicts normalized pixels, mean and deviation of each patch are taken from the original.
 
         Args:
-            images: Array, `(batch, height, width, channels)`, 0..255.
-            noise: Array, `(batch, patches)`, in [0, 1), as in the call; `None` draws the same at each call.
-            batch_size: Number of images at a time.
+            images: Array, `(batch, height, width, channels)`, or of clips `(batch, frames, height, width, channels)`,
+                0..255.
+            noise: Array, `(batch, patches)`, for clips `(batch, places)`, in [0, 1); `None` for the same at each call.
+            batch_size: Number of images in a batch.
 
         Returns:
-            Two float32 arrays like `images`, 0..255: the masked images, whose masked patches have the mean color of
-            the first layer, and the reconstructed ones.
+            Two float32 arrays with the shape of `images`, 0..255: the masked images, whose masked patches have the mean
+            color of the first layer, and the reconstructed images.
 
         Raises:
-            ValueError: If the images or the noise do not fit the model.
+            ValueError: If the images or the noise do not match the model.
         """
         low, high = range_of(self.model)
         images = np.float32(self.layout.checked(images, self.model.input_shape[1:], value_range=(low, high)))
@@ -284,7 +287,10 @@ class MaskedLoss(Loss):
 
     Call arguments:
         y_true: `(batch, patches, values)`, the targets.
-        y_pred: `(batch, patches, values + 1)`, the prediction, and 1 for a masked patch, 0 for a visible one.
+        y_pred: `(batch, patches, values + 1)`, the prediction, then 1 for a masked patch, 0 for a visible one.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def call(self, y_true, y_pred):

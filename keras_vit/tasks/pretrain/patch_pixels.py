@@ -1,18 +1,18 @@
-"""From patches to images and clips, and the statistics of a patch."""
+"""Images and clips from patches, and the statistics of patches."""
 
 from keras import ops
 
-EPSILON = 1e-6  # added to a patch's variance by the authors of masked autoencoders, to its root by those of VideoMAE
+EPSILON = 1e-6  # MAE adds it to the variance of a patch, VideoMAE to the standard deviation
 
 
 def statistics(patches):
-    """Returns the mean and the deviation of each patch.
+    """Returns mean and standard deviation of each patch.
 
     Args:
         patches: Tensor, `(batch, patches, values)`, two values or more.
 
     Returns:
-        Two tensors, `(batch, patches, 1)`. The variance is unbiased.
+        Two tensors, `(batch, patches, 1)` each. The variance is unbiased.
     """
     mean = ops.mean(patches, axis=-1, keepdims=True)
     variance = ops.sum(ops.square(patches - mean), axis=-1, keepdims=True) / (patches.shape[-1] - 1)
@@ -20,12 +20,15 @@ def statistics(patches):
 
 
 def joined(patches, patch_size, shape):
-    """Returns the images of which `Patches` made these patches.
+    """Returns images from patches: the inverse of `Patches`.
 
     Args:
         patches: Array, `(batch, patches, patch_height * patch_width * channels)`.
         patch_size: `(height, width)`.
         shape: `(batch, height, width, channels)` of the images.
+
+    Returns:
+        Array of this shape.
     """
     height, width = patch_size
     grid = (shape[1] // height, shape[2] // width)
@@ -34,14 +37,14 @@ def joined(patches, patch_size, shape):
 
 
 def statistics_of_channels(patches, channels):
-    """Returns the mean and the deviation of each channel of each patch, as the authors of VideoMAE compute them.
+    """Returns mean and standard deviation of each channel of each patch, as in VideoMAE's code.
 
     Args:
-        patches: Tensor, `(batch, patches, values)`, the channel last among the values.
+        patches: Tensor, `(batch, patches, values)`; the channel is the last axis of the flattened values.
         channels: Number of channels; each has two values or more.
 
     Returns:
-        Two tensors, `(batch, patches, channels)`. The variance is unbiased, and the epsilon is added to its root.
+        Two tensors, `(batch, patches, channels)` each. The variance is unbiased; epsilon is added to its square root.
     """
     x = ops.reshape(patches, (-1, patches.shape[1], patches.shape[2] // channels, channels))
     mean = ops.mean(x, axis=2, keepdims=True)
@@ -50,13 +53,16 @@ def statistics_of_channels(patches, channels):
 
 
 def joined_tubelets(tubelets, length, patch_size, shape):
-    """Returns the clips of which `Tubelets` made these tubelets.
+    """Returns clips from tubelets: the inverse of `Tubelets`.
 
     Args:
         tubelets: Array, `(batch, tubelets, length * patch_height * patch_width * channels)`.
-        length: Frames of a tubelet.
+        length: Number of frames of a tubelet.
         patch_size: `(height, width)`.
         shape: `(batch, frames, height, width, channels)` of the clips.
+
+    Returns:
+        Array of this shape.
     """
     batch, frames, *of_frame = shape
     cells = tubelets.reshape(batch * frames // length, -1, length, tubelets.shape[-1] // length)

@@ -1,4 +1,4 @@
-"""Pre-training without labels: masked autoencoders."""
+"""Self-supervised pre-training: masked autoencoders."""
 
 import math
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from keras_vit.tasks.tally import Tally
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
-KEPT = 5000  # embeddings of which the accuracy of neighbors is computed
-EVERY, MEASURED = 5, 2000  # epochs between two measurements while training, and images of each
-SMALLEST = 2  # pixels of the side of a patch
-BLENDED = (*refusals.MIXES, "augment.erase")  # what would be reconstructed, but is in no image
+KEPT = 5000  # largest number of embeddings for the accuracy of neighbors
+EVERY, MEASURED = 5, 2000  # epochs between two measurements in training, and images of each
+SMALLEST = 2  # smallest side of a patch, in pixels
+BLENDED = (*refusals.MIXES, "augment.erase")  # they change the pixels to reconstruct
 FINE = ("optim.freeze", "optim.lora", "optim.layer_decay")  # options of fine-tuning
 
 
 @dataclass(frozen=True, repr=False)
 class Pretrain(Task):
-    """Pre-training without labels: the model learns to reconstruct masked patches; see `MaskedAutoencoder`.
+    """Self-supervised pre-training: the model learns to reconstruct masked patches; see `MaskedAutoencoder`.
 
-    He et al. 2021 (arXiv:2111.06377). The model that is kept returns the embedding of an image. The decoder's defaults
-    are the paper's for ImageNet; a small model on small images needs less, such as 128, 2 and 4.
+    He et al. 2021 (arXiv:2111.06377). The saved model returns embeddings, `(batch, width)`. The decoder's defaults are
+    the paper's for ImageNet; a small model on small images needs less, such as width 128, depth 2 and 4 heads.
     """
 
     extras = ("labels",)
@@ -39,13 +39,13 @@ class Pretrain(Task):
         **{name: f"{name} changes the target: pre-training takes none." for name in BLENDED},
         **{name: f"{name} is for fine-tuning: pre-training takes none." for name in FINE},
     }
-    tubes = False  # whether places are masked in all of a clip
+    tubes = False  # whether the same places are masked in all frames of a clip
 
-    mask_ratio: float = number(0.75, low=0.01, below=1)  # share of the patches that are masked
+    mask_ratio: float = number(0.75, low=0.01, below=1)  # share of masked patches
     decoder_width: int = number(512, low=8)
     decoder_depth: int = number(8, low=1)
     decoder_heads: int = number(16, low=1)
-    normalize: bool = True  # predict pixels normalized in each patch
+    normalize: bool = True  # whether to predict pixels normalized in each patch
 
     def check(self, recipe=None):
         from keras_vit.checkpoints.pretrained import DEFAULTS
@@ -53,13 +53,13 @@ class Pretrain(Task):
         super().check(recipe)
         arguments = merged(DEFAULTS, recipe.model)
         if recipe.model.get("weights") and "variant" not in recipe.model:
-            arguments["variant"] = None  # that of the weights
+            arguments["variant"] = None  # the variant of the weights
         _, number, hybrid = variants.parse(arguments["variant"])
         check_encoder({**arguments, "num_classes": 0, "stem": arguments["stem"] or (hybrid and arguments["variant"])})
         if arguments["pooling"] == "none":
             raise ValueError("Pre-training needs one vector for each image. Received: model.pooling='none'")
         patch = arguments["patch_size"] or number
-        if patch is not None:  # else that of the weights
+        if patch is not None:  # else the patch size of the weights
             sides = zip(checks.pair("image_size", arguments["image_size"]), patch := checks.pair("patch_size", patch))
             visible_patches(math.prod(side // pixels for side, pixels in sides), self.mask_ratio, self.tubes)
             if min(patch) < SMALLEST:
@@ -71,9 +71,11 @@ class Pretrain(Task):
             )
 
     def model(self, **arguments):
+        """Builds the model from images, `(batch, height, width, channels)`, 0..255, to embeddings, `(batch, width)`."""
         return self.vit(**{**arguments, "num_classes": 0})
 
     def learner(self, model, teacher=None):
+        """Returns a `MaskedAutoencoder` around the model; its output is `(batch, patches, values + 1)`."""
         from keras_vit.tasks.pretrain.masked import MaskedAutoencoder
 
         decoder = {"width": self.decoder_width, "depth": self.decoder_depth, "num_heads": self.decoder_heads}
@@ -85,10 +87,14 @@ class Pretrain(Task):
         return {"loss": MaskedLoss(), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
+        """Returns the inputs of the `MaskedAutoencoder`, and the same images, float32, 0..255, as targets.
+
+        The inputs are `"images"` and `"noise"`, float32 `(batch, patches or more)`, in [0, 1).
+        """
         from keras_vit.data.augment.noise import noise
 
         images = examples["images"]
-        patches = (images.shape[-3] // SMALLEST) * (images.shape[-2] // SMALLEST)  # or fewer: surplus noise is ignored
+        patches = (images.shape[-3] // SMALLEST) * (images.shape[-2] // SMALLEST)  # at most: surplus noise is ignored
         return {"images": images, "noise": noise(seed, images, patches)}, images
 
     def tally(self, keep=False):
@@ -100,27 +106,31 @@ class Pretrain(Task):
         return [Measured(run, EmbeddingTally, ("knn_accuracy",), EVERY, MEASURED)]
 
     def viewer(self, learner):
+        """Returns the function from images, 0..255, to masked and reconstructed images, `(batch, 2, ...)`, 0..255."""
         return lambda images: np.stack(
             learner.reconstruct(images), axis=1
         )  # (batch, 2, [frames,] height, width, channels)
 
     def answer(self, output):
-        return {}  # an embedding says nothing by itself
+        """Returns an empty dictionary: an embedding has no answer."""
+        return {}
 
     def shows(self, output):
         caption = self.caption(output, {})
         return f"from left to right: {caption}" if caption else INPUT
 
     def caption(self, output, example):
+        """Returns the names of the three pictures if `output` is `(2, height, width, channels)`; else `""`."""
         return "image, masked, reconstruction" if np.ndim(output) == 4 else ""
 
     def picture(self, image, output, example=None):
-        """Returns the image, with the masked and the reconstructed one if `output` is what `reconstruct` returns.
+        """Returns the image, and next to it the masked and the reconstructed image, uint8 `(rows, columns, 3)`.
 
         Args:
             image: float32 `(height, width, channels)`, 0..255.
-            output: The embedding, or `(2, height, width, channels)`: the image masked and reconstructed.
-            example: Ignored.
+            output: Masked and reconstructed image, `(2, height, width, channels)`, 0..255; or an embedding, `(width,)`,
+                of which nothing is drawn.
+            example: Not used.
         """
         from keras_vit.plots.canvas import side_by_side
 
@@ -129,9 +139,10 @@ class Pretrain(Task):
 
 
 class EmbeddingTally(Tally):
-    """Accuracy of the nearest neighbors, each image among all others, where there are labels, 0 or more.
+    """Accuracy of nearest neighbors, each image among all others, if the data have labels.
 
-    Of more than 5,000 images a random sample of 5,000 is kept, always the same one.
+    Images with a negative label are unlabeled, and do not count. Of more than 5,000 images, a random sample of 5,000 is
+    kept, the same in each run.
     """
 
     def __init__(self):
@@ -142,9 +153,15 @@ class EmbeddingTally(Tally):
         self.labels = np.zeros(0, "int64")
 
     def add(self, examples, outputs):
+        """Counts a batch.
+
+        Args:
+            examples: Dictionary that may have `"labels"`, integers, `(batch,)`.
+            outputs: Embeddings, `(batch, width)`.
+        """
         if "labels" not in examples:
             return
-        labeled = examples["labels"] >= 0  # some sets have -1 where an image has no label
+        labeled = examples["labels"] >= 0  # some datasets have -1 for unlabeled images
         outputs = np.asarray(outputs, "float32")[labeled]
         self.keys = np.concatenate([self.keys, self.random.random(len(outputs))])
         self.labels = np.concatenate([self.labels, examples["labels"][labeled]])

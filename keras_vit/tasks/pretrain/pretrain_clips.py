@@ -1,4 +1,4 @@
-"""Pre-training on clips without labels: masked autoencoders of tubelets."""
+"""Self-supervised pre-training on clips: masked autoencoders of tubelets."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,17 @@ from keras_vit.utils.checked import number
 
 @dataclass(frozen=True, repr=False)
 class PretrainClips(ClipTask, Pretrain):
-    """Pre-training on clips without labels: places are masked at every time or never; see `MaskedAutoencoder`.
+    """Self-supervised pre-training on clips: a place is masked at all time steps or none; see `MaskedAutoencoder`.
 
-    Tong et al. 2022 (arXiv:2203.12602). `model` is arguments of `keras_vit.video_vit`, of one encoder of space and
-    time. The model that is kept returns the embedding of a clip. Options and scores are `Pretrain`'s.
+    Tong et al. 2022 (arXiv:2203.12602). `model` of the recipe has arguments of `keras_vit.video_vit`, with one encoder
+    over space and time. The saved model takes clips, `(batch, frames, height, width, channels)`, 0..255, and returns
+    embeddings, `(batch, width)`. Options and scores are the same as in `Pretrain`.
 
     Args:
         frames: As in `ClassifyClips`.
         stride: As in `ClassifyClips`.
         sampling: As in `ClassifyClips`.
-        mask_ratio: Share of the places that are masked.
+        mask_ratio: Share of masked places.
     """
 
     tubes = True
@@ -29,6 +30,7 @@ class PretrainClips(ClipTask, Pretrain):
     mask_ratio: float = number(SHARE_OF_TUBES, low=0.01, below=1)
 
     def model(self, **arguments):
+        """Builds the model from clips, as in the class docstring, to embeddings, `(batch, width)`."""
         return super().model(**{**arguments, "num_classes": 0})
 
     def shows(self, output):
@@ -36,15 +38,17 @@ class PretrainClips(ClipTask, Pretrain):
         return f"{ClipTask.shows(self, output)}{f', from top to bottom: {caption}' if caption else ''}"
 
     def caption(self, output, example):
+        """Returns the names of the three rows if `output` is `(2, frames, height, width, channels)`; else `""`."""
         return "clip, masked, reconstruction" if np.ndim(output) == 5 else ""
 
     def picture(self, image, output, example=None):
-        """Returns frames of the clip; below them the masked ones and their reconstruction, if `reconstruct` gave them.
+        """Returns frames of the clip, and below them masked and reconstructed frames, uint8 `(rows, columns, 3)`.
 
         Args:
-            image: float32 `(frames, height, width, channels)`, 0..255.
-            output: The embedding, or `(2, frames, height, width, channels)`: the clip masked and reconstructed.
-            example: Ignored.
+            image: The clip, float32 `(frames, height, width, channels)`, 0..255.
+            output: Masked and reconstructed clip, `(2, frames, height, width, channels)`, 0..255; or an embedding,
+                `(width,)`, of which nothing is drawn.
+            example: Not used.
         """
         from keras_vit.plots.canvas import side_by_side
 

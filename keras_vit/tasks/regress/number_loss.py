@@ -1,4 +1,4 @@
-"""The loss of numbers in units of their own."""
+"""The loss of regression."""
 
 import keras
 from keras import ops
@@ -14,18 +14,21 @@ KINDS = {
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class NumberLoss(Loss):
-    """The mean over the numbers of an image of a function of the error, in standard deviations of the training data.
+    """Squared, absolute or Huber loss of errors in standard deviations of the training data, averaged over the numbers.
 
-    `"l2"` is the square, `"l1"` the size, and `"huber"` half of the square up to one deviation and linear beyond it
-    (Huber 1964, doi:10.1214/aoms/1177703732).
+    `"l2"` is the squared error, `"l1"` the absolute error, and `"huber"` half of the squared error up to one standard
+    deviation, and linear beyond it (Huber 1964, doi:10.1214/aoms/1177703732).
 
     Args:
-        kind: One of these.
-        deviation: Of each number; 1 if `None`.
+        kind: `"l2"`, `"l1"` or `"huber"`.
+        deviation: Standard deviation of each number; `None` for 1.
 
     Call arguments:
-        y_true: `(batch, numbers)`.
+        y_true: `(batch, numbers)`, in the units of the data.
         y_pred: `(batch, numbers)`, in the same units.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, kind="l2", deviation=None, **kwargs):

@@ -1,4 +1,4 @@
-"""Scores and figures of numbers."""
+"""Scores and figures of regression."""
 
 import numpy as np
 
@@ -6,12 +6,13 @@ from keras_vit.tasks.tally import Tally
 
 
 class NumberTally(Tally):
-    """Mean absolute error, root mean squared error and R2 of each number, in the user's units, image by image.
+    """Mean absolute error and root mean squared error of each number, in the units of the data, and R2.
 
     Args:
-        names: Of the numbers.
-        deviation: Of each number in the training data, by which an image's score counts its errors; or empty.
-        keep: Whether to keep what figures need.
+        names: Names of the numbers.
+        deviation: Standard deviation of each number in the training data, the unit of errors in the score of an image;
+            empty for 1.
+        keep: Whether to keep the data that figures need.
     """
 
     def __init__(self, names, deviation=(), keep=False):
@@ -19,10 +20,16 @@ class NumberTally(Tally):
         self.names = names
         self.deviation = np.array(deviation or [1.0] * len(names))
         self.count = 0
-        self.shift = None  # a value near all targets: sums of squares far from it would cancel
-        self.sums = np.zeros((4, len(names)))  # of the errors' sizes and squares, of the targets and their squares
+        self.shift = None  # subtracted from targets: sums of large squares would cancel
+        self.sums = np.zeros((4, len(names)))  # of absolute and squared errors, of targets and their squares
 
     def add(self, examples, outputs):
+        """Counts a batch, and returns minus the mean absolute error of each image, `(batch,)`, at most 0.
+
+        Args:
+            examples: Dictionary with `"numbers"`, `(batch, numbers)`, in the units of the data.
+            outputs: Predictions, `(batch, numbers)`, in the same units.
+        """
         truth = np.asarray(examples["numbers"], "float64")
         errors = np.asarray(outputs, "float64") - truth
         self.shift = truth[0] if self.shift is None else self.shift
@@ -37,14 +44,14 @@ class NumberTally(Tally):
         absolute, squared, sums, squares = self.sums
         spread = squares - sums**2 / max(self.count, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            r2 = np.where(spread > 0, 1 - squared / spread, np.nan)  # of a constant target it means nothing
+            r2 = np.where(spread > 0, 1 - squared / spread, np.nan)  # R2 is not defined for a constant target
         scores = {"mae": absolute / self.count, "rmse": np.sqrt(squared / self.count), "r2": r2}
         each = {name: value for score, values in scores.items() for name, value in zip(self._named(score), values)}
         return {name: float(value) for name, value in (self._overall(scores["mae"]) | each).items()}
 
     @property
     def scores(self):
-        """The names of what `result` returns."""
+        """The names of the scores that `result` returns."""
         each = [name for score in ("mae", "rmse", "r2") for name in self._named(score)]
         return tuple(dict.fromkeys(["mae", *each]))
 
@@ -52,7 +59,7 @@ class NumberTally(Tally):
         return [score] if len(self.names) == 1 else [f"{score}_{name}" for name in self.names]
 
     def _overall(self, absolute):
-        """Returns one score of several numbers: their mean absolute error in standard deviations."""
+        """Returns the mean absolute error of several numbers in standard deviations; `{}` for one number."""
         return {"mae": np.mean(absolute / self.deviation)} if len(self.names) > 1 else {}
 
     def figures(self):

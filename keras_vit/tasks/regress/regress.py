@@ -17,22 +17,22 @@ from keras_vit.tasks.regress.number_tally import NumberTally
 from keras_vit.utils.metrics import measured
 
 UNITS = "numbers"  # the layer that multiplies by the deviation and adds the mean
-FINE = 0.01  # of the standard deviation: the largest step of float32 between numbers
+FINE = 0.01  # largest step of float32 between two numbers, as a share of the standard deviation
 
 
 @dataclass(frozen=True, repr=False)
 class Regress(Task):
     """One or more numbers for each image, such as an age or a count.
 
-    The model returns `(batch, numbers)`, float32, in the user's units: its last layer multiplies by the standard
-    deviation of the training data and adds their mean. The loss counts errors in standard deviations. For grades and
-    other ordered classes the same holds: number them.
+    The model returns `(batch, numbers)`, float32, in the units of the data: its last layer multiplies by the standard
+    deviation of the training data and adds the mean. The loss measures errors in standard deviations. Grades and other
+    ordered classes can be learned as numbers too.
 
     Args:
-        names: Names of the numbers: columns of a table, or what arrays `(images, numbers)` hold.
+        names: Names of the numbers: columns of a table, or of an array, `(images, numbers)`.
         loss: `"l2"`, `"l1"` or `"huber"`; see `NumberLoss`.
-        mean: Mean of each number; by default that of the training data.
-        deviation: Standard deviation of each number; by default that of the training data.
+        mean: Mean of each number; by default the mean of the training data.
+        deviation: Standard deviation of each number; by default the standard deviation of the training data.
     """
 
     targets = ("numbers",)
@@ -104,14 +104,16 @@ class Regress(Task):
 
     @classmethod
     def of_numbers(cls, model):
-        """Returns the task of a model that returns numbers, by the names in its metadata, or by their places."""
+        """Returns the task of a model with output `(batch, numbers)`, with the names in its metadata, or indices."""
         count = model.output_shape[-1]
         return cls(names=stated_labels(model) or (tuple(map(str, range(count))) if count > 1 else cls.names))
 
     def fits(self, model):
+        """Returns whether the model's output is `(batch, numbers)`."""
         return model.output_shape == (None, len(self.names))
 
     def model(self, **arguments):
+        """Builds the model from images, `(batch, height, width, channels)`, 0..255, to numbers, `(batch, numbers)`."""
         count = len(self.names)
         encoder = self.vit(**{**arguments, "num_classes": count})
         if encoder.output_shape != (None, count):
@@ -127,6 +129,7 @@ class Regress(Task):
         return {"loss": NumberLoss(self.loss, self.deviation or None), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
+        """Returns float32 images, 0..255, and numbers, float32 `(batch, numbers)`, in the units of the data."""
         return examples["images"], examples["numbers"]
 
     def callbacks(self, run):
@@ -142,12 +145,15 @@ class Regress(Task):
         return NumberTally(self.names, self.deviation, keep)
 
     def answer(self, output):
+        """Returns each number by name, in the order of `names`, from `(numbers,)`."""
         return dict(zip(self.names, np.ravel(output).tolist()))
 
     def listed(self, output, top):
-        return [*self.answer(output).items()]  # all numbers, whatever their order
+        """Returns the pairs of all numbers, from `(numbers,)`."""
+        return [*self.answer(output).items()]
 
     def caption(self, output, example):
+        """Returns each prediction and its true value as text, from `output` and `"numbers"`, both `(numbers,)`."""
         truth = np.ravel(example["numbers"]).tolist()
         predictions = self.answer(output).items()
         return ", ".join(f"{name} {value:.4g} (true {true:.4g})" for (name, value), true in zip(predictions, truth))

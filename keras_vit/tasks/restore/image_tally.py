@@ -1,4 +1,4 @@
-"""How alike images are: peak signal-to-noise ratio and structural similarity, by scikit-image."""
+"""Peak signal-to-noise ratio and structural similarity of images, by scikit-image."""
 
 import numpy as np
 
@@ -12,14 +12,15 @@ SMALLEST = 11  # pixels of a side: SSIM is not defined for smaller images
 
 
 class ImageTally(Tally):
-    """The mean over images of PSNR in dB and of SSIM, after outputs are rounded as in a file, and borders cut off.
+    """PSNR in dB and SSIM, averaged over images; `input_psnr` is the PSNR without the model.
 
-    Next to them, the PSNR without the model, `input_psnr`.
+    Outputs are rounded as in an image file, and borders are cut off.
 
     Args:
-        border: Pixels that are left out on each side.
-        of_luma: Whether brightness alone is compared, as is usual for enlarged images.
-        enlarged: Function from a given image to one of the output's shape; without it, there is no `input_psnr`.
+        border: Number of pixels to cut off on each side.
+        of_luma: Whether to compare the luma only, as is usual for super-resolution.
+        enlarged: Function from a degraded image, `(height, width, channels)`, to the shape of the output; `None` for no
+            `input_psnr`.
 
     Raises:
         ImportError: If scikit-image is not installed.
@@ -33,6 +34,12 @@ class ImageTally(Tally):
         self.enlarged = enlarged
 
     def add(self, examples, outputs):
+        """Counts a batch, and returns the PSNR of each image in dB, `(batch,)`, at most 100.
+
+        Args:
+            examples: `"originals"`, `(batch, rows, columns, channels)`, and `"images"`, the degraded ones, both 0..255.
+            outputs: Restored images, `(batch, rows, columns, channels)`.
+        """
         from skimage.metrics import structural_similarity
 
         scores = []
@@ -60,7 +67,7 @@ def _rounded(image):
 def _psnr(original, image):
     from skimage.metrics import peak_signal_noise_ratio
 
-    with np.errstate(divide="ignore"):  # of equal images
+    with np.errstate(divide="ignore"):  # equal images
         return min(peak_signal_noise_ratio(original, image, data_range=255), 100.0)
 
 

@@ -1,19 +1,22 @@
-"""Brightness of colors, and what is computed of it in training."""
+"""Luma of images, and the loss and the metric of restoration."""
 
 import keras
 from keras import ops
 
 from keras_vit.utils.configured import ImageMean, Loss
 
-# Of red, green and blue on a scale of 0 to 255, from 16 to 235: ITU-R BT.601.
+# Weights of red, green and blue, 0 to 255, for a luma of 16 to 235: ITU-R BT.601.
 WEIGHTS, BLACK = (65.481 / 255, 128.553 / 255, 24.966 / 255), 16.0
 
 
 def luma(images):
-    """Returns the brightness of images, `(..., 1)` of `(..., 3)`; gray ones, `(..., 1)`, count as three equal colors.
+    """Returns the luma of images.
 
     Args:
-        images: Tensor, pixels from 0 to 255.
+        images: Tensor, `(..., 3)` or gray `(..., 1)`, 0..255. Gray images count as three equal channels.
+
+    Returns:
+        Tensor, `(..., 1)`, 16..235.
     """
     if images.shape[-1] == 1:
         return images * sum(WEIGHTS) + BLACK
@@ -22,14 +25,17 @@ def luma(images):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PixelDistance(Loss):
-    """Mean absolute error of pixels, over 255, as Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.3, train.
+    """Mean absolute error of pixels, divided by 255, as in Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.3.
 
     Args:
-        of_luma: Whether brightness alone counts.
+        of_luma: Whether to compare the luma only.
 
     Call arguments:
-        y_true: Images, `(batch, height, width, channels)`, 0..255.
-        y_pred: The same.
+        y_true: Original images, `(batch, height, width, channels)`, 0..255.
+        y_pred: Restored images, of the same shape and range.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, of_luma=False, **kwargs):
@@ -44,7 +50,7 @@ class PixelDistance(Loss):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PSNR(ImageMean):
-    """Peak signal-to-noise ratio of each image in dB, averaged over images; see `PixelDistance`."""
+    """Peak signal-to-noise ratio in dB, averaged over images; arguments and shapes as in `PixelDistance`."""
 
     def __init__(self, of_luma=False, name="psnr", dtype=None):
         super().__init__(name, dtype)

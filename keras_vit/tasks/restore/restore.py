@@ -1,4 +1,4 @@
-"""Restoration: images from degraded ones."""
+"""Image restoration: super-resolution, colorization, denoising and inpainting."""
 
 from dataclasses import dataclass
 
@@ -16,27 +16,29 @@ from keras_vit.utils.resampling import resize_matrix
 
 @dataclass(frozen=True, repr=False)
 class Restore(Task):
-    """Images as they were before they were shrunk, made gray, spoiled or covered, from images alone.
+    """Image restoration, trained on images without labels: super-resolution, colorization, denoising, inpainting.
 
-    Training images are degraded as below, in this order, and the model learns the difference from the original, mean
-    absolute error: the tokens of patches, and the stem's feature map, become pixels, which are added to the image (see
+    Training images are degraded by the options below, in this order. The model learns the difference to the original,
+    by the mean absolute error: patch tokens and the stem's feature map become pixels, which are added to the image (see
     `PixelHead` and `AddToImage`). A stem of `(filters, stride)` pairs has no batch normalization here, as in Lim et al.
     2017 (arXiv:1707.02921, "EDSR"), section 3.1.
 
-    `image_size` is that of the degraded windows which the model takes. Images of any size are restored whole, by
-    overlapping tiles. Recipes must set `augment.crop` and `data.resize` to `"window"`: images are never resized.
+    The model takes degraded images, `(batch, height, width, channels)`, 0..255, and returns `(batch, scale * height,
+    scale * width, channels)`, float32 pixels, which may leave 0..255; with `gray`, 1 channel becomes 3. `image_size` is
+    the size of these training windows. Images of any size are restored in overlapping tiles. Recipes must set
+    `augment.crop` and `data.resize` to `"window"`: images are never resized.
 
     Args:
-        classes: None.
-        scale: Factor on both sides by which images are enlarged. They are shrunk by antialiased cubic convolution, as
-            MATLAB's `imresize` does.
-        gray: Whether to learn colors for gray images: the model takes one channel and keeps their brightness.
-        noise: Standard deviation of normal noise, on the scale of 0 to 255.
-        jpeg: Quality of JPEG compression, 1 to 100; `None` for none.
-        mask: Share of the image that is covered with black squares of 8 x 8 pixels, on average.
-        luma: Whether brightness alone is learned: colors are enlarged by cubic convolution. It is compared alone then,
-            and wherever `scale` is above 1, as is usual for enlarged images.
-        head_depth: Residual branches after tokens and feature map are added; see `PixelHead`.
+        classes: Not used: the task has no classes.
+        scale: Factor by which the model enlarges both sides. Training images are shrunk by antialiased cubic
+            convolution, as MATLAB's `imresize` does.
+        gray: Whether to colorize gray images: the model takes one channel and keeps its brightness.
+        noise: Standard deviation of normal noise, for pixels from 0 to 255.
+        jpeg: Quality of JPEG compression, 1 to 100; `None` for no compression.
+        mask: Mean share of the image that is covered with black squares of 8 x 8 pixels.
+        luma: Whether to learn the luma only: colors are enlarged by cubic convolution. Scores then compare the luma
+            only; they also do if `scale` is above 1, as is usual for super-resolution.
+        head_depth: Number of residual branches after tokens and feature map are added; see `PixelHead`.
     """
 
     whole = True
@@ -76,6 +78,7 @@ class Restore(Task):
             raise ValueError(f"The model's channels must be {rule}. Received: channels={channels}")
 
     def data_shape(self, shape):
+        """Returns `(scale * height, scale * width, channels)` of the originals; with `gray`, 3 channels."""
         height, width, channels = shape
         return self.scale * height, self.scale * width, 3 if self.gray else channels
 
@@ -93,6 +96,7 @@ class Restore(Task):
         return self
 
     def model(self, **arguments):
+        """Builds the model from degraded to restored images, with shapes as in the class docstring."""
         from keras_vit.layers import AddToImage, PixelHead
         from keras_vit.layers.inputs.stems import stem_for
         from keras_vit.models.vit import DEFAULTS
@@ -123,12 +127,14 @@ class Restore(Task):
         return {"loss": PixelDistance(self.luma), "weighted_metrics": [PSNR(self.luma)]}
 
     def prepare(self, examples, seed):
+        """Degrades `"images"`, float32, 0..255, to the shape that the model takes, and keeps them as `"originals"`."""
         from keras_vit.data.augment.degradation import degraded
 
         originals = examples["images"]
         return {**examples, "images": degraded(originals, self, seed), "originals": originals}
 
     def batch(self, examples, augment, seed):
+        """Returns degraded and original images, both float32, 0..255, as `prepare` made them."""
         return examples["images"], examples["originals"]
 
     def tally(self, keep=False):
@@ -136,14 +142,16 @@ class Restore(Task):
         return ImageTally(border, of_luma, self._enlarged)
 
     def answer(self, output):
-        """Returns the sides of the image in pixels."""
+        """Returns width and height in pixels of a restored image, `(rows, columns, channels)`."""
         height, width = np.shape(output)[:2]
         return {"width": width, "height": height}
 
     def said(self, answer):
+        """Returns text such as `"640 x 480 pixels"` from an answer."""
         return f"{answer['width']} x {answer['height']} pixels"
 
     def listed(self, output, top):
+        """Returns both pairs of the answer, from a restored image, `(rows, columns, channels)`."""
         return [*self.answer(output).items()]
 
     def shows(self, output):
@@ -151,27 +159,41 @@ class Restore(Task):
         return f"from left to right: {input_as}, restored"
 
     def result(self, output, size=None):
+        """Returns the restored image, `(rows, columns, channels)`, rounded and clipped to uint8; `size` is not used."""
         return np.clip(np.rint(output), 0, 255).astype("uint8")
 
     def caption(self, output, example):
+        """Returns PSNR with and without the model as text.
+
+        Args:
+            output: Restored image, `(scale * height, scale * width, channels)`, 0..255.
+            example: `"images"`, the degraded image, and `"originals"`, both 0..255, without the batch axis.
+        """
         tally = self.tally()
         tally.add(example_of(example), [output])
         scores = tally.result()
         return f"{scores['psnr']:.2f} dB, without the model {scores['input_psnr']:.2f} dB"
 
     def picture(self, image, output, example=None):
+        """Returns the enlarged, the restored and the original image side by side, uint8 `(rows, columns, 3)`.
+
+        Args:
+            image: Degraded image, float32 `(height, width, channels)`, 0..255.
+            output: Restored image, `(scale * height, scale * width, channels)`.
+            example: Dictionary with `"originals"`, an image of the shape of `output`; or `None`.
+        """
         from keras_vit.plots.canvas import side_by_side
 
         pictures = [self._enlarged(image), output, *([example["originals"]] if example else [])]
         return side_by_side([Task.picture(self, one, None) for one in pictures])
 
     def _enlarged(self, image):
-        """Returns an image of the output's shape, by cubic convolution."""
+        """Returns an image, `(height, width, channels)`, enlarged by cubic convolution to the shape of the output."""
         rows, columns = (resize_matrix(side, side * self.scale, "bicubic-antialias") for side in image.shape[:2])
         enlarged = np.einsum("tr,uc,rcx->tux", rows, columns, image, optimize=True)
         return enlarged.repeat(3, axis=-1) if self.gray else enlarged
 
 
 def example_of(example):
-    """Returns one image's example as a batch of one."""
+    """Returns the example of one image as a batch of one: arrays get a batch axis."""
     return {name: np.asarray(value)[None] for name, value in example.items()}

@@ -1,1 +1,1 @@
-"""Classes of pixels."""
+"""Semantic segmentation."""

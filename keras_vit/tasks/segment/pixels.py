@@ -1,4 +1,4 @@
-"""Loss and scores of a class per pixel. A value outside the classes is void: it counts nowhere."""
+"""Loss and scores of semantic segmentation. Pixels with a value outside the classes are void: they do not count."""
 
 import keras
 import numpy as np
@@ -11,24 +11,27 @@ from keras_vit.utils.configured import ImageMean, Loss
 from keras_vit.utils.images import mask_pixels, strips
 from keras_vit.utils.resampling import resize_matrix
 
-VOID = 255  # also where an augmented mask has no pixel
+VOID = 255  # also outside the original mask after augmentation
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PixelLoss(Loss):
-    """Softmax cross-entropy of an image's pixels: the mean over those that are not void. Optionally with a Dice loss.
+    """Softmax cross-entropy, averaged over the pixels of an image that are not void; optionally with a Dice loss.
 
     The Dice loss of a class is `1 - (2 * sum(p * t) + 1) / (sum(p) + sum(t) + 1)`, where `p` is a pixel's probability
     and `t` is 1 in the class and 0 elsewhere; it is averaged over the classes. Milletari et al. 2016 (V-Net,
     arXiv:1606.04797), section 3, without the squares.
 
     Args:
-        class_weights: Factor on the cross-entropy of a pixel, one per class; `None` for 1.
-        dice: Share of the Dice loss in the sum, 0 to 1.
+        class_weights: Weight of the cross-entropy of a pixel, one per class; `None` for 1.
+        dice: Weight of the Dice loss, 0 to 1; the cross-entropy has the rest.
 
     Call arguments:
-        y_true: Masks, `(batch, height, width)` or `(batch, height, width, 1)`, class indices.
+        y_true: Class indices, integers, `(batch, height, width)` or `(batch, height, width, 1)`. Other values are void.
         y_pred: Logits, `(batch, height, width, classes)`.
+
+    Returns:
+        `(batch,)`, the loss of each image.
     """
 
     def __init__(self, class_weights=None, dice=0.0, **kwargs):
@@ -54,7 +57,7 @@ class PixelLoss(Loss):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class MeanIoU(keras.metrics.MeanIoU):
-    """Mean intersection over union of the classes, with one weight an image; see `PixelLoss` for the shapes.
+    """Mean IoU of the classes. A sample weight counts for an image. Shapes are the same as in `PixelLoss`.
 
     Pixels are counted as integers: a sum of ones in float32 ends at 2**24, a batch of 64 images of 512 x 512.
     """
@@ -65,20 +68,20 @@ class MeanIoU(keras.metrics.MeanIoU):
     def update_state(self, y_true, y_pred, sample_weight=None):
         (labels, valid), classes = _flat(y_true, y_pred), self.num_classes
         predicted = ops.reshape(ops.cast(ops.argmax(y_pred, axis=-1), labels.dtype), ops.shape(labels))
-        cells = ops.where(valid, labels * classes + predicted, classes**2)  # the last is of void
+        cells = ops.where(valid, labels * classes + predicted, classes**2)  # the last cell is for void
         weights = ops.ones_like(cells)
         if sample_weight is not None:
             weights = ops.cast(weights, self.dtype) * ops.reshape(ops.cast(sample_weight, self.dtype), (-1, 1))
         counts = ops.segment_sum(ops.reshape(weights, (-1,)), ops.reshape(cells, (-1,)), classes**2 + 1)[:-1]
         self.total_cm.assign_add(ops.cast(ops.reshape(counts, (classes, classes)), self.total_cm.dtype))
 
-    def get_config(self):  # fewer settings than Keras's, which this one fixes
+    def get_config(self):  # without the settings of Keras's class that are fixed here
         return {"num_classes": self.num_classes, "name": self.name, "dtype": self.dtype}
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PixelAccuracy(ImageMean):
-    """Share of the pixels whose class is right, with one weight an image; see `PixelLoss` for the shapes."""
+    """Share of the pixels with the right class. A sample weight counts for an image. Shapes as in `PixelLoss`."""
 
     def __init__(self, name="pixel_accuracy", dtype=None):
         super().__init__(name, dtype)
@@ -93,14 +96,14 @@ class PixelAccuracy(ImageMean):
 
 
 def _flat(masks, logits):
-    """Returns class indices, `(batch, pixels)`, 0 where void, and whether each pixel counts."""
+    """Returns class indices, int32 `(batch, pixels)`, 0 for void, and whether each pixel counts, booleans."""
     labels = ops.reshape(ops.cast(masks, "int32"), (ops.shape(logits)[0], -1))
     valid = ops.logical_and(labels >= 0, labels < logits.shape[-1])
     return ops.where(valid, labels, 0), valid
 
 
 class PixelTally(Tally):
-    """Intersection over union and accuracy from a confusion matrix, counted at each mask's own size.
+    """IoU and pixel accuracy from a confusion matrix, counted at the size of each mask.
 
     Args:
         class_names: Names of the classes.
@@ -114,6 +117,12 @@ class PixelTally(Tally):
         self.matrix = np.zeros((len(self.names),) * 2, "int64")  # (true class, predicted class), in pixels
 
     def add(self, examples, outputs):
+        """Counts a batch, and returns the mean IoU of each image, `(batch,)`, 0..1.
+
+        Args:
+            examples: `"segmentation_masks"`, PNG files, `(batch,)`, or uint8 `(batch, rows, columns, 1)`.
+            outputs: Logits, `(batch, height, width, classes)`.
+        """
         scores = []
         for mask, output in zip(examples["segmentation_masks"], outputs):
             mask = mask_pixels(mask)
@@ -122,7 +131,7 @@ class PixelTally(Tally):
             for rows in strips(*mask.shape):
                 matrix += confusion(mask[rows].astype("int64") - self.first, predicted[rows], len(self.names))
             self.matrix += matrix
-            scores.append(np.nanmean(metrics.iou(matrix)) if matrix.any() else 1.0)  # 1: there was nothing to find
+            scores.append(np.nanmean(metrics.iou(matrix)) if matrix.any() else 1.0)  # 1: all pixels are void
         return np.asarray(scores)
 
     def result(self):
@@ -143,14 +152,15 @@ class PixelTally(Tally):
 
 
 def predict(output, size):
-    """Returns the classes of an image's pixels at another size, `(rows, columns)`.
+    """Returns the class index of each pixel of an image at another size.
 
     Args:
-        output: Logits, `(height, width, classes)`; they are resized bilinearly with half-pixel centers.
-        size: `(rows, columns)`.
+        output: Logits, `(height, width, classes)`. They are resized bilinearly with half-pixel centers, a few rows at a
+            time.
+        size: `(rows, columns)` of the result.
 
     Returns:
-        Integers, `(rows, columns)`, one byte each of up to 256 classes. A few rows of logits are computed at a time.
+        Array, `(rows, columns)`: uint8 for up to 256 classes, else int64.
     """
     output = np.asarray(output, "float32")
     rows, columns = (_neighbors(have, want) for have, want in zip(output.shape, size))
@@ -163,7 +173,7 @@ def predict(output, size):
 
 
 def _neighbors(source, target):
-    """Returns which two lines each resized line is between, and their weights, by `resize_matrix`."""
+    """Returns the two source lines of each resized line, and their weights, from `resize_matrix`."""
     matrix = resize_matrix(source, target, "bilinear").astype("float32")
     first = (matrix != 0).argmax(1)
     second = np.minimum(first + 1, source - 1)
@@ -172,13 +182,13 @@ def _neighbors(source, target):
 
 
 def _between(lines, neighbors):
-    """Returns the resized lines of an array, along its first axis."""
+    """Returns an array resized along its first axis."""
     first, second, near, far = neighbors
     return lines[first] * near + lines[second] * far
 
 
 def confusion(labels, predicted, count):
-    """Returns the confusion matrix of class indices, `(true class, predicted class)`, without void labels."""
+    """Returns the confusion matrix, `(true class, predicted class)`, of integer arrays of one shape, without void."""
     valid = (labels >= 0) & (labels < count)
     pairs = np.bincount(labels[valid] * count + predicted[valid], minlength=count**2)
     return pairs.reshape(count, count)

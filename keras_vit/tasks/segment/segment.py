@@ -24,20 +24,22 @@ MOST = 254  # classes: masks are bytes, and 255 is void
 
 @dataclass(frozen=True, repr=False)
 class Segment(WithHead, Task):
-    """A class for every pixel: the head, and what the values of the masks mean.
+    """Semantic segmentation: a class for every pixel.
+
+    The model returns logits, float32 `(batch, height, width, classes)`, at the size of its images.
 
     Args:
         classes: Names of the classes, in the order of their values in the masks.
         head: `"linear"` classifies each token; `"mask"` is Segmenter's mask transformer (see `MaskDecoder`), for three
-            classes or more; `"dpt"` fuses four blocks by convolutions (see `DPTHead`). After a convolutional stem whose
-            feature map is finer than the patches, `"dpt"` fuses that map too. Logits are enlarged to the image. A word,
-            or a dictionary with its `kind` and options, such as `{"kind": "dpt", "width": 64}`: `"mask"` has `depth`,
-            its blocks, by default 2, and `width`, its channels, by default the encoder's; `"dpt"` has `width`, by
-            default half of the encoder's, at most 256.
-        first: Value of the first class.
-        void: Value of the pixels that are left out of loss and scores, if any. 255 always is.
+            classes or more; `"dpt"` fuses four blocks by convolutions (see `DPTHead`). With a convolutional stem whose
+            feature map is finer than the patches, `"dpt"` fuses that feature map too. Either a name, or a dictionary
+            with its `kind` and options, such as `{"kind": "dpt", "width": 64}`: `"mask"` has `depth`, its number of
+            blocks, by default 2, and `width`, its channels, by default the encoder's width; `"dpt"` has `width`, by
+            default half of the encoder's width, at most 256.
+        first: Value of the first class in the masks.
+        void: Value of pixels that count in neither loss nor scores; `None` for 255 only, which is always void.
         class_weights: Whether to weight the cross-entropy of a class inversely to its share of the pixels.
-        dice: Share of the Dice loss; see `PixelLoss`.
+        dice: Weight of the Dice loss, 0 to 1; see `PixelLoss`.
     """
 
     targets = ("segmentation_masks",)
@@ -56,7 +58,7 @@ class Segment(WithHead, Task):
     def check(self, recipe=None):
         super().check(recipe)
         count = len(self.classes)
-        unnamed = not count and recipe is not None  # the data may name them
+        unnamed = not count and recipe is not None  # the data may have class names
         if not 2 <= count <= MOST and not unnamed:
             raise ValueError(f"Segment.classes must name 2 to {MOST} classes. Received: classes={self.classes!r}")
         if len(set(self.classes)) < count:
@@ -88,13 +90,15 @@ class Segment(WithHead, Task):
             )
             if arguments is not None:
                 raise ValueError(message)
-            warnings.warn(message, stacklevel=2)  # of a split to measure on
+            warnings.warn(message, stacklevel=2)  # a split for evaluation
         return task
 
     def fits(self, model):
+        """Returns whether the model's output, `(batch, height, width, classes)`, has the task's number of classes."""
         return model.output_shape[-1] == len(self.classes)
 
     def model(self, **arguments):
+        """Builds the model from images, `(batch, height, width, channels)`, 0..255, to logits of the same size."""
         self.check()
         encoder = dense.encoder(arguments, len(self.classes), "segmenter")
         head = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.head_kind]
@@ -136,22 +140,25 @@ class Segment(WithHead, Task):
         return {"loss": pixels.PixelLoss(weights, self.dice), "weighted_metrics": scores}
 
     def batch(self, examples, augment, seed):
+        """Returns float32 images, 0..255, and class indices or void, uint8 `(batch, height, width, 1)`."""
         return examples["images"], examples["segmentation_masks"] - self.first  # bytes below the first wrap to void
 
     def tally(self, keep=False):
         return pixels.PixelTally(self.classes, self.first)
 
     def answer(self, output):
+        """Returns the share of pixels of each class, 0..1, largest first, from logits, `(height, width, classes)`."""
         predicted = np.asarray(output).argmax(-1)
         shares = np.bincount(predicted.ravel(), minlength=len(self.classes)) / predicted.size
         names = distinct(self.classes)
         return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 
     def said(self, answer):
+        """Returns text such as `"sky: 60.0%, road: 40.0% of the area"` from an answer."""
         return f"{', '.join(f'{name}: {percent(share)}' for name, share in answer.items())} of the area"
 
     def heading(self, output):
-        """Returns the areas of the classes that are painted, three at most; that of the background if there is none."""
+        """Returns the areas of the three largest painted classes, or the background, as text; `output` as in `answer`."""
         shares = {name: share for name, share in self.answer(output).items() if share}
         painted = {name: share for name, share in shares.items() if name in self.legend()}
         return self.said(dict([*(painted or shares).items()][:3]))
@@ -163,9 +170,17 @@ class Segment(WithHead, Task):
         return {text: tuple(color) for name, text, color in every if name.lower() != UNPAINTED}
 
     def result(self, output, size=None):
+        """Returns mask values, uint8 `(rows, columns)`, of this `size`, from logits, `(height, width, classes)`."""
         return (pixels.predict(output, size) + self.first).astype("uint8")
 
     def picture(self, image, output, example=None):
+        """Returns the image with the predicted mask, and next to it with the true mask, uint8 `(rows, columns, 3)`.
+
+        Args:
+            image: float32 `(height, width, channels)`, 0..255.
+            output: Logits, `(height, width, classes)`.
+            example: Dictionary with `"segmentation_masks"`, a PNG file or uint8 `(rows, columns, 1)`; or `None`.
+        """
         from keras_vit.plots import masks
         from keras_vit.plots.canvas import side_by_side
 
@@ -173,4 +188,4 @@ class Segment(WithHead, Task):
         if example is not None and "segmentation_masks" in example:
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.classes, self.first)
             drawn.append(truth)
-        return side_by_side(drawn)  # the prediction, then the truth
+        return side_by_side(drawn)  # prediction, truth
