@@ -1,4 +1,4 @@
-"""What a recipe is, how it is changed, and how it is written down."""
+"""Recipes: their parts, changes and files."""
 
 from keras_vit.config.changes import called as called
 from keras_vit.config.changes import names as names

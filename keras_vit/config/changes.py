@@ -13,8 +13,8 @@ from keras_vit.utils import checks
 
 TOP = ("seed", "name", "distribute", "model_parallel")
 PARTS = ("task", "data", "augment", "optim")
-KINDS = ("folder:", "tfds:")  # what begins a source of data
-OTHERS = {  # what others call an option, and its name here
+KINDS = ("folder:", "tfds:")  # prefixes of a source of data
+OTHERS = {  # names in other libraries, and the names here
     "lr": "learning_rate",
     "wd": "weight_decay",
     "opt": "optimizer",
@@ -45,10 +45,10 @@ OTHERS = {  # what others call an option, and its name here
 
 
 def override(recipe, changes):
-    """Returns a recipe with some options changed, and without its `reached`.
+    """Returns a recipe with changed options, and without its `reached`.
 
-    `model.weights` of a file, a run, shipped weights or published ones with their variant, such as
-    `"B/16-augreg-i21k"`, take the place of the recipe's variant too, unless `model.variant` is changed with them.
+    If `model.weights` determine the variant, as a file, a run, shipped weights or a published name such as
+    `"B/16-augreg-i21k"` do, `model.variant` becomes `None`, unless it is changed too.
 
     Args:
         recipe: A `Recipe`.
@@ -65,7 +65,7 @@ def override(recipe, changes):
     for name, value in changes.items():
         part, _, key = name.partition(".")
         if (part, key) == ("model", "weights") and _are_own(value) and "model.variant" not in changes:
-            recipe = dataclasses.replace(recipe, model={**recipe.model, "variant": None})  # the file's is meant
+            recipe = dataclasses.replace(recipe, model={**recipe.model, "variant": None})  # the variant of the weights
         argument, dot, option = key.partition(".")
         if part == "model" and argument in OPTIONS and option in OPTIONS[argument]:
             recipe = dataclasses.replace(recipe, model=merged(recipe.model, {argument: {option: value}}))
@@ -83,7 +83,7 @@ def override(recipe, changes):
 
 
 def _are_own(weights):
-    """Returns whether weights are of one variant: a file, an address, or published ones with the variant's name."""
+    """Returns whether weights determine the variant: a file, an address, or a published name with the variant."""
     from keras_vit.checkpoints.pretrained import list_checkpoints, location
 
     if weights is None:
@@ -92,7 +92,7 @@ def _are_own(weights):
 
 
 def names(recipe):
-    """Returns all dotted names that `override` accepts; of the model's arguments, those that the recipe sets."""
+    """Returns all dotted names that `override` accepts; arguments of the model only if the recipe sets them."""
     parts = [f"{part}.{name}" for part in PARTS for name in _fields(recipe, part)]
     options = [f"{argument}.{option}" for argument in OPTIONS for option in OPTIONS[argument]]
     parts += [f"task.head.{option}" for option in _head_options(recipe)]
@@ -100,9 +100,9 @@ def names(recipe):
 
 
 def called(name, recipe):
-    """Returns the dotted names of the options of a recipe that a name can mean, the shortest first.
+    """Returns the dotted names of a recipe's options that a name can mean, the least nested first.
 
-    It is the last part of theirs, whatever is before it, or what other libraries call them.
+    The last part of a dotted name must equal the last part of `name`, or its translation from another library.
     """
     arguments = [f"model.{each}" for each in inspect.signature(vit).parameters]
     candidates, last = dict.fromkeys([*names(recipe), *arguments]), name.rpartition(".")[2]
@@ -111,7 +111,7 @@ def called(name, recipe):
 
 
 def _meant(name, recipe):
-    """Returns which names can be meant by one that does not exist, of an option those in the same dictionary."""
+    """Returns a hint for an unknown name: similar names, inside a dictionary of options only from this one."""
     if advice := removed.meant(name):
         return advice
     holder, _, option = name.rpartition(".")
@@ -134,7 +134,7 @@ def _fields(recipe, part):
 def parse(words):
     """Parses words such as `"optim.epochs=3"` into the dictionary that `override` takes.
 
-    Values are Python literals (`3`, `1e-3`, `True`, `(28, 28)`, `None`); anything else is text.
+    Values are Python literals (`3`, `1e-3`, `True`, `(28, 28)`, `None`); any other value is text.
 
     Raises:
         ValueError: For a word without `=`.
@@ -143,7 +143,7 @@ def parse(words):
 
 
 def split(words):
-    """Returns the texts behind the names of words such as `"optim.epochs=3"`, a dictionary."""
+    """Splits words such as `"optim.epochs=3"` into a dictionary from names to texts."""
     texts = {}
     for word in words:
         name, equals, texts[name] = word.partition("=")
@@ -154,14 +154,14 @@ def split(words):
 
 
 def source_of(word):
-    """Returns the change `data.source=...` that a word means which is data; `None` for any other word."""
+    """Returns the change `data.source=...` for a word that is a source of data or a path; `None` for other words."""
     if not word.startswith(KINDS) and not (word and pathlib.Path(word).exists()):
         return None
     return shlex.quote(f"data.source={word if word.startswith(KINDS) else f'folder:{word}'}")
 
 
 def literal(text):
-    """Returns the value of a Python literal; any other text as it is."""
+    """Returns the value of a Python literal; any other text unchanged."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
     except (ValueError, SyntaxError, TypeError):
@@ -169,7 +169,7 @@ def literal(text):
 
 
 def words(recipe, base):
-    """Returns the words, as `parse` takes them, that change a recipe into another, for options that both can say."""
+    """Returns words, as `parse` takes them, that change the recipe `base` into `recipe`."""
     changes = {name: getattr(recipe, name) for name in TOP if getattr(recipe, name) != getattr(base, name)}
     for part in PARTS:
         part_values, base_values = getattr(recipe, part), getattr(base, part)

@@ -1,4 +1,4 @@
-"""Values that a sweep tries: lists and ranges of options, in all combinations or drawn at random."""
+"""Values of a sweep: lists and ranges of options, in all combinations or drawn at random."""
 
 import hashlib
 import itertools
@@ -11,21 +11,21 @@ import numpy as np
 from keras_vit.config.changes import literal, split
 from keras_vit.utils import checks
 
-SEED = 0  # a longer sweep begins with the draws of a shorter one
-TRIES = 1000  # for each draw, that it differs from those before it
-MOST = 10_000  # runs
-LONGEST = 120  # characters of the name of a directory
+SEED = 0  # fixed: a longer sweep begins with the draws of a shorter one
+TRIES = 1000  # attempts for each draw to differ from earlier draws
+MOST = 10_000  # largest number of runs
+LONGEST = 120  # longest name of a directory, in characters
 ENDS = {"(": ")", "[": "]", "{": "}"}
 
 
 class Range(NamedTuple):
-    """Numbers between two ends, both included."""
+    """A range of numbers, both ends included."""
 
     low: float
     high: float
 
     def draw(self, random):
-        """Returns a number: whole between whole ends; else of three digits, log-uniform, or uniform from 0 or below."""
+        """Draws an integer between integers; else a float of three digits, log-uniform, or uniform if `low` <= 0."""
         if isinstance(self.low, int) and isinstance(self.high, int):
             return int(random.integers(self.low, self.high + 1))
         if self.low > 0:
@@ -36,20 +36,20 @@ class Range(NamedTuple):
 
 
 def read(words):
-    """Returns the dictionary of words such as `"model.depth=6,8"`: a list of values or a `Range` for each name."""
+    """Parses words such as `"model.depth=6,8"` into a dictionary from names to lists of values or `Range`s."""
     return {name: choices(name, text) for name, text in split(words).items()}
 
 
 def choices(name, value):
-    """Returns the values of an option that a sweep tries, a list; or a `Range`.
+    """Returns the values of an option in a sweep, a list or a `Range`.
 
     Args:
         name: Dotted name of the option.
-        value: A list of values, one value, or text as on the command line: values separated by commas, where those in
-            brackets or quotes belong to a value; or a range, `"1e-5..1e-3"`.
+        value: A list of values, one value, or text as on the command line: values separated by commas (commas in
+            brackets or quotes do not separate), or a range, `"1e-5..1e-3"`.
 
     Raises:
-        ValueError: For an empty list, or a range whose ends are no numbers in order.
+        ValueError: For an empty list, or a range whose first number is not below the second.
     """
     if isinstance(value, Range):
         return value
@@ -78,7 +78,7 @@ def _number(text):
 
 
 def pieces(text):
-    """Returns the parts of a text between commas that are in no brackets and no quotes."""
+    """Splits a text at commas outside brackets and quotes."""
     parts, inside = [""], []
     for sign in text:
         if inside and sign == inside[-1]:
@@ -96,7 +96,7 @@ def combinations(options, draw=None):
     """Returns the changes of each run of a sweep: a list of dictionaries from dotted names to values.
 
     Args:
-        options: Dictionary from dotted names to what `choices` returns.
+        options: Dictionary from dotted names to lists or `Range`s, as `choices` returns them.
         draw: Number of random draws; `None` for all combinations.
 
     Raises:
@@ -135,11 +135,11 @@ def varied(options):
 
 
 def label(changes, names):
-    """Returns the name of a run's directory, which says its options, such as `"learning_rate=0.001,depth=6"`.
+    """Returns the name of a run's directory, with its options, such as `"learning_rate=0.001,depth=6"`.
 
     Args:
         changes: Dictionary from dotted names to values.
-        names: Those that vary.
+        names: Names of the options that vary.
     """
     last = [name.rpartition(".")[2] for name in names]
     short = last if len(set(last)) == len(last) else names

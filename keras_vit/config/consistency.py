@@ -1,4 +1,4 @@
-"""Whether the options of a recipe fit together."""
+"""Checks the options of a recipe against each other."""
 
 import json
 
@@ -7,7 +7,7 @@ from keras_vit.utils import checks
 
 
 def check_recipe(recipe):
-    """Returns the recipe; raises ValueError if its options contradict each other or `vit` refuses its `model`."""
+    """Returns the recipe; raises ValueError if its options contradict each other, or for unknown model arguments."""
     from keras_vit.checkpoints.pretrained import DEFAULTS
 
     loading = {"head"} if recipe.model.get("weights") else set()  # arguments of `from_checkpoint`

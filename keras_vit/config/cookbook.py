@@ -20,7 +20,7 @@ from keras_vit.utils import checks
 from keras_vit.utils.files import folder
 from keras_vit.utils.keras_private import shapes_only
 
-# Arguments that may differ from the trained model's: the function is the same, or the weights are adapted.
+# Arguments that may differ from the trained model: they leave the function unchanged, or the weights are adapted.
 _HARMLESS = ("dtype", "name", "dropout", "block.attention_dropout", "stochastic_depth")
 _ADAPTED = ("image_size", "channels", "num_classes", "patch_size")
 
@@ -31,10 +31,10 @@ def list_recipes() -> list[str]:
 
 
 def recipe_path(name):
-    """Returns the file of a recipe: one that comes with the package, or a path to your own.
+    """Returns the file of a recipe of the package, or the path of a recipe file.
 
     Raises:
-        ValueError: For an unknown name, with similar ones, or a path to something else.
+        ValueError: For an unknown name, or a path that is no Python file.
         FileNotFoundError: For a path that does not exist.
     """
     path = checks.path("recipe", name)
@@ -72,7 +72,7 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
         recipe = runpy.run_path(str(path)).get("recipe")
     except Exception as error:
         where = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        place = f", line {where[-1]}" if where else ""  # a SyntaxError says its line itself
+        place = f", line {where[-1]}" if where else ""  # the message of a SyntaxError has its line
         advice = f". {instead}" if isinstance(error, TypeError) and (instead := removed.meant(str(error))) else ""
         raise ValueError(f"{str(path)!r}{place}: {type(error).__name__}: {error}{advice}") from error
     if not isinstance(recipe, config.Recipe):
@@ -86,13 +86,13 @@ def arguments_of_model(recipe):
 
 
 def model_shapes(recipe):
-    """Returns the model of a recipe as shapes only, without memory for its weights.
+    """Returns the model of a recipe without memory for its weights, for its shapes.
 
-    It has no head where the data say how many classes there are.
+    It has no head if the number of classes depends on the data.
     """
     arguments = {"num_classes": 0, **config.check_recipe(recipe).model}
     if arguments.get("variant") is None and "patch_size" not in arguments:
-        return recipe.task.model(**arguments)  # the sizes are those of its weights
+        return recipe.task.model(**arguments)  # the weights determine its sizes
     arguments.pop("weights", None)
     return shapes_only(lambda: recipe.task.model(**arguments))
 
@@ -109,16 +109,17 @@ def from_recipe(
             `image_size`, `channels`, `patch_size` or `num_classes` (a new head); see `load_weights`.
 
     Returns:
-        A Keras model; see `keras_vit.vit`.
+        A Keras model from images, `(batch, height, width, channels)`, 0..255, or the task's other inputs, to the task's
+        outputs, `(batch, ...)`; see `keras_vit.vit`.
 
     Raises:
-        ValueError: As `load_recipe`; if the recipe has no trained weights, or their file is damaged.
+        ValueError: As in `load_recipe`; if the recipe has no trained weights, or their file is damaged.
     """
     changes = {} if changes is None else changes
     recipe = config.override(name, changes) if isinstance(name, config.Recipe) else load_recipe(name, changes)
     arguments = dict(config.check_recipe(recipe).model)
     arguments.setdefault("name", re.sub(r"[^\w.-]+", "_", recipe.name))  # Keras allows no slash
-    arguments.setdefault("channels", 3)  # even if `weights` were trained with another number
+    arguments.setdefault("channels", 3)  # `weights` may have another number
     path = weights_path(recipe, _ADAPTED) if pretrained else None
     if path:
         arguments.pop("weights", None)
@@ -128,7 +129,7 @@ def from_recipe(
     if path:
         count = len(recipe.task.classes) or recipe.model.get("num_classes")
         head = "new" if count and count != len(labels_beside(path) or ()) else "require"
-        pooled = "pool" in {layer.name for layer in model.layers}  # of one encoder: its weights can be adapted
+        pooled = "pool" in {layer.name for layer in model.layers}  # a single encoder: its weights can be adapted
         load_weights(model, path, **({"head": head, "patches": "resize"} if pooled else {}))
         metadata_of(model)["source"] = path.name
     metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[-3:-1]))
@@ -136,7 +137,7 @@ def from_recipe(
 
 
 def _evaluation(data, side):
-    """Returns how evaluation resizes images to the model's size, for `keras_vit.preprocess`."""
+    """Returns the settings by which evaluation resizes images, a dictionary for `keras_vit.preprocess`."""
     kind = {int: "crop", tuple: "squash", type(None): "direct"}.get(type(data.resize), data.resize)
     share = side / (min(data.resize) if kind == "squash" else data.resize) if kind in ("crop", "squash") else None
     return {
@@ -149,11 +150,11 @@ def _evaluation(data, side):
 
 
 def weights_path(recipe, adapted=()):
-    """Returns the file of a recipe's shipped weights, checked: its hash, and that they are of the recipe's model.
+    """Returns the file of a recipe's shipped weights, after a check of its hash and of the model.
 
     Args:
         recipe: A `Recipe`.
-        adapted: Arguments of the model that may differ from the trained one's.
+        adapted: Names of model arguments that may differ from the trained model.
     """
     if recipe.weights is None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What to write in place of a recipe's name, or of a change to it, that is data, a run or a model."""
+"""Hints for commands with data, a run or a model in place of a recipe's name."""
 
 import json
 import pathlib
@@ -7,18 +7,18 @@ import shlex
 from keras_vit.config import changes, plain
 from keras_vit.config.changes import KINDS
 
-LABELED, BOXES, MASKS = "finetune_folder", "blood_cells", "nuclei"  # recipes to begin with
+LABELED, BOXES, MASKS = "finetune_folder", "blood_cells", "nuclei"  # recipes for the hints
 TABLES, YAML = (".csv", ".jsonl", ".parquet"), (".yaml", ".yml")
-CLASSES = {BOXES: "task.classes=()", MASKS: 'task.classes=("background", "NAME")'}  # of boxes, those of the data
+CLASSES = {BOXES: "task.classes=()", MASKS: 'task.classes=("background", "NAME")'}  # boxes: the classes of the data
 
 
 def instead_of_recipe(name, recipes, load):
-    """Returns a recipe with its options, as words of a command, for data, a run or a model; `None` for anything else.
+    """Returns a recipe with its options, as words of a command, for data, a run or a model; else `None`.
 
     Args:
-        name: What was passed as the name of a recipe, a text.
+        name: Text that was passed as the name of a recipe.
         recipes: Names of the recipes of the package.
-        load: Function from such a name to its recipe.
+        load: Function from the name of a recipe to the recipe.
     """
     path = pathlib.Path(name)
     if name.startswith(KINDS):
@@ -50,13 +50,13 @@ def _of_run(path, recipes, load):
         recipe = plain.from_dict(json.loads((path / "recipe.json").read_text(encoding="utf-8")))
         if recipe.name in recipes:
             words = [recipe.name, *changes.words(recipe, load(recipe.name))]
-    except (ValueError, KeyError, TypeError, AttributeError, OSError):  # damaged, or of a task that is not known here
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):  # a damaged file, or an unknown task
         pass
     return shlex.join([*words, "--workdir", str(path)])
 
 
 def _of_folder(path):
-    """Returns the words for a folder: of masks or boxes, of a table, of class folders, or of images alone."""
+    """Returns the words for a folder with masks or boxes, a table, class folders, or images only."""
     from keras_vit.data.readers import box_folder, mask_folder, table_file, yolo_dataset
 
     if not path.is_dir():
@@ -68,7 +68,7 @@ def _of_folder(path):
         if any(map(box_folder.has_boxes, places)) or yolo_dataset.find(path):
             return _of_other(path, BOXES)
         labeled = any(table_file.find(place) or len(_inside(place)) > 1 for place in places[-1:])
-    except (ValueError, OSError):  # several tables, or a folder that cannot be read: `fit` says so
+    except (ValueError, OSError):  # several tables, or an unreadable folder: `fit` reports it
         labeled = True
     command = _on(f"folder:{path}", LABELED, *_named(_splits(path)))
     return command if labeled else f"{command}, where each class must have its folder of images"
@@ -82,7 +82,7 @@ def _of_other(path, recipe):
 
 
 def _splits(path):
-    """Returns the names of the folders of splits in a folder, if it has two or more and nothing else."""
+    """Returns the names of the split folders in a folder, if it has at least two, and no other folders."""
     from keras_vit.utils.folders import SPLITS
 
     names = _inside(path)
@@ -99,7 +99,7 @@ def _inside(path):
 
 
 def _named(splits):
-    """Returns the changes that name splits; the test split is the validation split where there is none."""
+    """Returns the changes that name the splits; without a test split, the validation split takes its place."""
     by_prefix = {name.lower()[:2]: name for name in splits}
     if not {"tr", "va"} <= set(by_prefix):
         return []

@@ -1,4 +1,4 @@
-"""What a recipe is: its parts, with every option, its default and its range."""
+"""The parts of a recipe: all options with their defaults and ranges."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,11 +11,11 @@ from keras_vit.utils.checked import Checked, number
 
 @dataclass(frozen=True, repr=False)
 class Data(Checked):
-    """Where images come from, and how they are resized.
+    """The source of the images, their splits and their size.
 
     `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or `"folder:PATH"`: class
     folders; `images` and `masks`, or `annotations`; YOLO's `data.yaml`; any images, without targets. A split is a name,
-    with whole percents for a part of it: `"train[:90%]"`; tensorflow-datasets also accepts its other forms.
+    or a part of it in whole percents: `"train[:90%]"`; tensorflow-datasets also accepts its other forms.
     """
 
     source: str = "digits"
@@ -23,15 +23,15 @@ class Data(Checked):
     validation: str = "all[70%:80%]"
     test: str = "all[80%:]"
     batch_size: int = number(128, low=1)
-    columns: dict[str, Any] | None = None  # of a folder's table: see `keras_vit.data.readers.table`
-    limit: int | None = number(None, low=1)  # images of each split, at most
-    fold: tuple[int, int] | None = None  # (2, 5): train on four of five parts of train and validation, not the second
-    bad_images: Literal["raise", "skip"] = "raise"  # on unreadable files: an error, or skip and list them
+    columns: dict[str, Any] | None = None  # columns of a folder's table; see `keras_vit.data.readers.table`
+    limit: int | None = number(None, low=1)  # largest number of images in each split
+    fold: tuple[int, int] | None = None  # (2, 5): the second of five parts of train and validation is for validation
+    bad_images: Literal["raise", "skip"] = "raise"  # for unreadable files: an error, or skip and list them
     # Before a center crop: see `keras_vit.data.augment.cuts`.
     resize: int | tuple[int, int] | Literal["window", "aspect"] | None = number(None, low=1)
-    crop_offset: Literal["round", "floor"] = "round"  # of half an odd rest: timm's rounding, or transformers'
-    method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # of resizing at evaluation
-    antialias: bool = True  # in all resizing, "inception" crops included; Google's own code has it off
+    crop_offset: Literal["round", "floor"] = "round"  # rounding of half pixels: as in timm, or in transformers
+    method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # interpolation at evaluation
+    antialias: bool = True  # for all resizing, "inception" crops included; off in Google's code
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,15 +49,15 @@ class Augment(Checked):
     flip: bool = False  # left to right, with probability 1/2
     jitter: float = number(0.0, below=1)  # largest relative change of brightness, of contrast and of saturation
     randaugment: int = number(0)  # operations per image; see `keras_vit.data.augment.randaugment`
-    magnitude: float = number(10.0, most=30)  # of RandAugment, on the paper's scale; for colors 5 is no change
+    magnitude: float = number(10.0, most=30)  # of RandAugment, on the paper's scale; 5 leaves colors unchanged
     erase: float = number(0.0, below=1)  # probability of one black rectangle of 2 to 20 % of the area
-    layers: tuple[Any, ...] = ()  # Keras preprocessing layers, called one after the other on a batch
-    mixup: float = number(0.0)  # alpha of Beta(alpha, alpha), the share of each of two blended images
-    cutmix: float = number(0.0)  # alpha of CutMix; with mixup too, each batch draws one of them
+    layers: tuple[Any, ...] = ()  # Keras preprocessing layers, applied in turn to a batch
+    mixup: float = number(0.0)  # alpha of Beta(alpha, alpha), from which blending weights are drawn
+    cutmix: float = number(0.0)  # alpha of CutMix; with mixup too, one of the two is drawn for each batch
 
     @classmethod
     def level(cls, name, **more):
-        """Returns an augmentation of a published strength, `"none"` to `"strong2"`, with more options.
+        """Returns an `Augment` of a published strength, `"none"` to `"strong2"`, and further options.
 
         Steiner et al. 2022 (arXiv:2106.10270), section 3.4, with the numbers of big_vision.
         """
@@ -86,16 +86,16 @@ class Optim(Checked):
     epochs: int = number(50, low=1)
     patience: int | None = number(None, low=1)  # epochs without a better score after which the run ends
     learning_rate: float = number(1e-3)
-    weight_decay: float = number(0.05)  # times the learning rate, as in Keras and PyTorch
+    weight_decay: float = number(0.05)  # multiplied by the learning rate, as in Keras and PyTorch
     momentum: float = number(0.9, below=1)  # of SGD
-    schedule: Literal["cosine", "linear", "constant"] = "cosine"  # after the warm-up; the first two end at 0
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"  # after the warm-up; "cosine" and "linear" end at 0
     warmup_epochs: float = number(1.0)
-    clip_norm: float | None = number(1.0)  # of all gradients together
+    clip_norm: float | None = number(1.0)  # largest global norm of the gradients
     accumulate: int = number(1, low=1)  # batches whose gradients are averaged for one update
     ema: float | None = number(None, below=1)  # momentum of the EMA weights, which are evaluated and saved
-    layer_decay: float | None = number(None, low=1e-3, most=1)  # learning rate of a block over that of the next one
-    freeze: int | Literal["all"] | None = None  # blocks frozen, with all before them; "all": train the head only
-    lora: int | None = number(None, low=1)  # rank of LoRA on attention; trains LoRA and the head only
+    layer_decay: float | None = number(None, low=1e-3, most=1)  # ratio of learning rates of a block and the next one
+    freeze: int | Literal["all"] | None = None  # number of blocks to freeze, from the first; "all": train only the head
+    lora: int | None = number(None, low=1)  # rank of LoRA on attention; only LoRA and the head are trained
     remat: bool = False  # gradient checkpointing of blocks: less memory, more time
     xla: bool = True  # compile the step with XLA; on a CPU, convolutions of large images are faster without
 
@@ -110,7 +110,7 @@ class Weights(Checked):
 
 @dataclass(frozen=True, repr=False)
 class Reached(Checked):
-    """What a run of the recipe reached: accuracy on the test split, or other scores by name."""
+    """The result of a training run: accuracy on the test split, or other scores by name."""
 
     test_accuracy: float | None = number(None, most=1)
     scores: tuple[tuple[str, float], ...] = ()  # such as (("mean IoU on val", 0.92),)
@@ -130,8 +130,8 @@ class Reached(Checked):
 class Recipe(Checked):
     """A whole experiment: task, data, model, augmentation and optimization.
 
-    `model` is the arguments of `keras_vit.vit`, and `weights` to start from, as `Task.vit` takes them. `task` says what
-    the model is trained for; see `keras_vit.Task`.
+    `model` has arguments of `keras_vit.vit`, and `weights` to start from, as in `Task.vit`. `task` defines targets,
+    head, loss and scores; see `keras_vit.Task`.
     """
 
     name: str
@@ -142,6 +142,6 @@ class Recipe(Checked):
     optim: Optim = Optim()
     weights: Weights | None = None
     reached: Reached | None = None
-    distribute: Literal["data", "model"] | None = None  # over all devices: batches, or batches and weights
+    distribute: Literal["data", "model"] | None = None  # what is divided among devices: batches, or batches and weights
     model_parallel: int = number(1, low=1)  # devices per replica of the model, for "model"
     seed: int = number(0, below=2**31)

@@ -1,4 +1,4 @@
-"""A recipe as plain values for JSON, and back."""
+"""Conversion of recipes to plain values for JSON, and back."""
 
 import dataclasses
 
@@ -25,10 +25,10 @@ def to_dict(recipe):
 
 
 def from_dict(values):
-    """Returns the recipe from the dictionaries of `to_dict`, read from JSON or not.
+    """Returns the recipe from the dictionaries of `to_dict`, also after a round trip through JSON.
 
     Raises:
-        UnknownTaskError: For a task of your own whose class is not defined yet.
+        UnknownTaskError: For a task whose class, such as your own, is not defined yet.
     """
     values = dict(values)
     for part, kind in PARTS.items():

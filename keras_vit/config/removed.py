@@ -1,13 +1,13 @@
-"""Options of earlier versions: files that leave them unset are read, others are refused."""
+"""Options of earlier versions. Files can be read if these options are unset in them."""
 
 REMOVED = {
-    # name: (its value when it was unset, what to use)
+    # name: (its unset value, the replacement)
     "optim.image_sizes": ([], "Training begins at the full image size. For shorter training, set model.patch_dropout."),
 }
 
 
 def without_removed(part, values):
-    """Returns a dictionary of a part of a recipe without the options that were removed since it was written.
+    """Returns a part of a recipe, a dictionary, without options that have been removed from the package.
 
     Raises:
         ValueError: For a removed option that was set.
@@ -20,6 +20,6 @@ def without_removed(part, values):
 
 
 def meant(text):
-    """Returns what to use for a removed option that a text names, such as `"optim.image_sizes"`; `""` without one."""
+    """Returns a hint for a removed option in a text, such as `"optim.image_sizes"`; `""` without one."""
     found = [name for name in REMOVED if name.rpartition(".")[2] in text]
     return f"{found[0]} was removed. {REMOVED[found[0]][1]}" if found else ""

@@ -1,4 +1,4 @@
-"""The base class of the layers: what a configuration keeps of a layer, and of the layers that it builds."""
+"""The base class of the layers: their configuration, and the state of the layers that they build."""
 
 import functools
 
@@ -10,27 +10,26 @@ from keras_vit.utils.configured import arguments_of
 from keras_vit.utils.keras_private import sublayers, switched
 from keras_vit.utils.typed import typed
 
-LAST = "channels_last"  # for every layer of Keras that would ask keras.json for another order
-STATES = ("quantization", "lora", "trainable", "frozen")  # what `parts` says of a layer
+LAST = "channels_last"  # passed to Keras layers, which would else take the order from keras.json
+STATES = ("quantization", "lora", "trainable", "frozen")  # keys of a layer's entry in `parts`
 
 
 class Layer(keras.layers.Layer):
-    """Base class of a layer with this configuration: its arguments, and what was changed in the layers inside it.
+    """Base class of the layers. Its configuration has the arguments, and changes to the layers inside.
 
-    Keras saves nothing of the layers that a layer makes in `build`: a copy or a loaded file would have them without
-    their quantization, their LoRA and their frozen weights. Here `get_config` lists them in `parts`, and `build`
-    restores them.
+    Keras does not save changes to the layers that a layer makes in `build`: a copy or a loaded file would lack their
+    quantization, LoRA and frozen weights. Here `get_config` lists these changes in `parts`, and `build` restores them.
 
-    Each argument is kept in an attribute of its name. Once built, a layer with weights takes only inputs as wide as the
-    first one, also when a model is put together, where the shapes of most layers are known without a computation.
+    Each argument is stored in an attribute of the same name. Once built, a layer with weights takes only inputs of the
+    same width. This is checked when a model is built, too.
 
     Args:
-        parts: Dictionary from the path of a layer inside, such as `"attention/qkv"`, to what was changed in it:
-            `quantization`, `lora`, `trainable` and `frozen` (names of weights). `""` is the layer itself.
+        parts: Dictionary from the path of an inner layer, such as `"attention/qkv"`, to its changes: `quantization`,
+            `lora`, `trainable` and `frozen` (names of weights). `""` is the layer itself.
         metadata: Dictionary of plain values that is saved with the layer, such as class names; see `class_names`.
     """
 
-    ndim = None  # axes of the first input, in layers that take one number of them only
+    ndim = None  # rank of the first input, for layers that take only one rank
 
     def __init__(self, *, parts: dict | None = None, metadata: dict | None = None, **kwargs):
         super().__init__(**kwargs)
@@ -56,14 +55,14 @@ class Layer(keras.layers.Layer):
 
 
 def plain(metadata):
-    """Returns metadata with lists in place of NumPy's arrays, which a file of a model cannot hold."""
+    """Returns metadata with lists in place of NumPy arrays, which cannot be saved in a model's file."""
     lists = {name: np.asarray(value).tolist() for name, value in metadata.items() if isinstance(value, np.ndarray)}
     tracked = {name: list(value) for name, value in metadata.items() if isinstance(value, list)}  # by Keras
     return {**metadata, **lists, **tracked}
 
 
 def check_channels_last(layer, name):
-    """Raises ValueError if a layer, or one inside it, takes channels first, perhaps because keras.json says so."""
+    """Raises ValueError if a layer, or a layer inside it, takes channels first, such as by a setting of keras.json."""
     first = [part.name for part in sublayers(layer) if getattr(part, "data_format", None) == "channels_first"]
     if first:
         raise ValueError(
@@ -82,12 +81,12 @@ def _restoring(build):
         for norm in sublayers(self):
             if isinstance(norm, keras.layers.LayerNormalization):
                 _count_from_the_end(norm)
-        if type(self).build is wrapper:  # else a subclass builds more
+        if type(self).build is wrapper:  # else a subclass is not completely built yet
             inside = dict(_inside(self))
             for path, state in self.parts.items():
                 if path in inside:
                     _restore(inside[path], **state)
-            if not self.trainable:  # as when it is set on a layer that is built
+            if not self.trainable:  # as Keras does for a built layer
                 for part in sublayers(self, include_self=False):
                     part.trainable = False
 
@@ -95,20 +94,20 @@ def _restoring(build):
 
 
 def _count_from_the_end(norm):
-    """Lets the normalization of a last axis take inputs of any rank: Keras 3.16 counts it from the start in `build`."""
+    """Lets a normalization of the last axis take inputs of any rank: Keras 3.16 fixes the rank in `build`."""
     if norm.axis == [len(norm.get_build_config()["input_shape"]) - 1]:
         norm.axis = [-1]
 
 
 def _inside(layer, path=""):
-    """Yields a layer and the layers inside it, at any depth, each with its path."""
+    """Yields the path and the layer of a layer and all layers inside it, at any depth."""
     yield path, layer
     for part in sublayers(layer, include_self=False, recursive=False):
         yield from _inside(part, f"{path}/{part.name}" if path else part.name)
 
 
 def _state(layer, owner):
-    """Returns what was changed in a layer after it was built inside its owner."""
+    """Returns the changes to a layer since its owner built it, a dictionary for `parts`."""
     state = {}
     if layer.quantization_mode is not None:
         config = keras.saving.serialize_keras_object(layer.quantization_config)
@@ -116,7 +115,7 @@ def _state(layer, owner):
     if getattr(layer, "lora_enabled", False):
         state["lora"] = {"rank": layer.lora_rank, "lora_alpha": layer.lora_alpha}
     if not owner.trainable:
-        return state  # nor is anything inside
+        return state  # then no inner layer is trainable either
     if not layer.trainable:
         return {**state, "trainable": False}
     frozen = [variable.name for variable in switched(layer) if not variable.trainable]

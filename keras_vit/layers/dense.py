@@ -12,19 +12,25 @@ SCALE = "lora_scale"
 class Dense(keras.layers.Dense):
     """A dense layer that saves its LoRA (Hu et al. 2022, arXiv:2106.09685) next to its kernel.
 
-    Keras saves the merged kernel alone, and on loading sets both matrices of LoRA to zero: the gradient of each is then
-    zero, and they never learn again. From a file without LoRA, this layer draws the first one again. A layer without
-    LoRA loads a file with it as the merged kernel.
+    Keras saves only the merged kernel, and sets both LoRA matrices to zero when it loads a file: then both gradients
+    are zero, and LoRA no longer trains. From a file without LoRA, this layer initializes the first matrix at random. A
+    layer without LoRA loads a file with LoRA as the merged kernel.
+
+    Input shape:
+        `(batch, ..., any width)`.
+
+    Output shape:
+        `(batch, ..., units)`.
     """
 
     def quantize(self, mode=None, type_check=True, config=None):
-        super().quantize(mode, type_check=False, config=config)  # it checks for exactly Keras's class
+        super().quantize(mode, type_check=False, config=config)  # its type check refuses subclasses
 
     def save_own_variables(self, store):
         if not (self.built and self.lora_enabled):
             super().save_own_variables(store)
             return
-        self.lora_enabled = False  # for Keras would merge it
+        self.lora_enabled = False  # else Keras would merge it
         try:
             super().save_own_variables(store)
         finally:

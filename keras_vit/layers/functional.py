@@ -1,4 +1,4 @@
-"""The functional Keras model whose precision policy is that of its blocks."""
+"""The functional Keras model, with the precision policy of its blocks."""
 
 import keras
 
@@ -15,8 +15,8 @@ BLOCKS = (TransformerBlock, DecoderBlock)
 class Model(keras.Model):
     """A functional Keras model, `Model(inputs, outputs)`, with the precision policy of its blocks.
 
-    `compile` scales the loss of float16 by the policy of the model. Keras does not save that policy: a loaded, cloned
-    or pickled model would train without scaling, and gradients below 6e-8 would be zero.
+    With float16, `compile` enables loss scaling by the policy of the model. Keras does not save this policy: a loaded,
+    cloned or pickled model would train without loss scaling, and gradients below 6e-8 would become zero.
     """
 
     def compile(self, *args, **kwargs):
@@ -26,7 +26,7 @@ class Model(keras.Model):
             warn(why)
 
     def compile_from_config(self, config):
-        """Compiles a loaded model as Keras does, which leaves out models with a `compile` of their own."""
+        """Compiles a loaded model as Keras does; Keras itself skips models that override `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         if getattr(self, "optimizer", None) is not None and self.built:
             self.optimizer.build(self.trainable_variables)

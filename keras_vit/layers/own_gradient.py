@@ -1,13 +1,20 @@
-"""Functions with a gradient of their own, on every backend."""
+"""Functions with a custom gradient, on every backend."""
 
 from keras import ops
 
 
 def own_gradient(function):
-    """Decorates a function of tensors that returns its output, and a function from `upstream` to its gradients.
+    """Decorator for a function of tensors with a custom gradient.
 
-    `keras.ops.custom_gradient` calls the second with `upstream` alone on TensorFlow and JAX, and on torch with the
-    inputs before it and `upstream` by name.
+    On TensorFlow and JAX, `keras.ops.custom_gradient` calls the gradient function with `upstream` only; on torch, with
+    the inputs before `upstream`, which is passed by name.
+
+    Args:
+        function: Function of tensors that returns its output, and a function from `upstream`, a tensor like the output,
+            to the gradients, one for each input and of its shape.
+
+    Returns:
+        Function from the tensors to the output.
     """
 
     @ops.custom_gradient

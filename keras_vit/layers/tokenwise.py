@@ -6,8 +6,8 @@ from keras import ops
 def tokenwise(layer, x):
     """Applies a layer to all tokens of a batch as one matrix; the result is the same.
 
-    Libraries such as oneDNN fuse a product of two matrices with the bias and the GELU, and the bias's gradient becomes
-    a sum over one axis.
+    Libraries such as oneDNN can then fuse the matrix product with bias and GELU, and the gradient of the bias is a sum
+    over one axis.
 
     Args:
         layer: Layer that maps `(tokens, width)` to `(tokens, any width)`.

@@ -1,4 +1,4 @@
-"""Warnings, in the first step, of a model that would train badly in silence."""
+"""Warnings in the first training step, about settings that silently harm training."""
 
 import warnings
 
@@ -9,11 +9,11 @@ from keras_vit.utils.losses import untrainable
 
 
 def warn_of_training(layer):
-    """Warns of the model whose training calls a layer, if its loss is not scaled in float16, or not one of logits.
+    """Warns if the model that trains a layer has no loss scaling in float16, or a loss that does not take logits.
 
-    `compile` adds the scaling by the policy of the outermost model, which Keras sets for its own by the global policy.
-    Of their loss this package's models warn in `compile`. Where Keras does not tell which model is trained, on JAX,
-    nothing is said.
+    `compile` adds loss scaling by the policy of the outermost model; for a plain Keras model that is the global policy.
+    Models of this package warn about their loss in `compile`. On JAX, Keras does not tell which model is trained: then
+    there is no warning.
     """
     model = outermost(layer)
     optimizer = getattr(model, "optimizer", None)

@@ -1,3 +1,3 @@
-"""One HTML page about a trained model, to send to a colleague."""
+"""The report of a trained model: one HTML page."""
 
 from keras_vit.reporting.write import report as report

@@ -1,4 +1,4 @@
-"""How many images, clips or questions a report's scores are of, in words, and how sure they are of it."""
+"""The number of images, clips or questions behind a report's scores, and confidence intervals."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def what_is_counted(task):
 
 
 def pictures(source, task):
-    """Returns the number of different images in a `Source`: with a text each, one may be in many rows."""
+    """Returns the number of different images in a `Source`; with texts, an image may be in many rows."""
     if "texts" not in task.targets:
         return len(source)
     images = source.images
@@ -19,13 +19,13 @@ def pictures(source, task):
 
 
 def told(source, task, from_arrays, whole):
-    """Returns what was measured, for people: "9,673 questions about 1,000 pictures, kept for testing".
+    """Describes the test data: "9,673 questions about 1,000 pictures, kept for testing".
 
     Args:
-        source: The `Source` that was measured.
-        task: The task.
-        from_arrays: Whether the caller gave the data.
-        whole: Whether it is all there is, not the first of it.
+        source: The `Source` on which the model was scored.
+        task: A `Task`.
+        from_arrays: Whether the data are arrays from the caller.
+        whole: Whether the source is the whole split, not its first images.
     """
     count, different, what = len(source), pictures(source, task), what_is_counted(task)
     what = "texts" if what == "images" and different < count else what
@@ -40,11 +40,11 @@ def _number(count, what):
 
 
 def intervals(numbers, count):
-    """Returns the 95 % interval (Wilson) of the accuracy by its name: what other pictures, the same number, might give.
+    """Returns the 95 % confidence interval (Wilson) of the accuracy, `{"accuracy": (low, high)}`; `{}` without it.
 
     Args:
         numbers: Scores by name.
-        count: Number of different pictures: answers about one picture are right or wrong together.
+        count: Number of different images: answers about the same image are not independent.
     """
     from scipy.stats import binomtest
 

@@ -24,64 +24,65 @@ from keras_vit.utils import checks
 from keras_vit.utils.metrics import worded
 from keras_vit.utils.warned import warn
 
-SHOWN = 8  # images in the gallery, and in each of best and worst
-PLACED, VALUES = 1000, 2**26  # images on the map of embeddings, and pixel values of all of them, at most
+SHOWN = 8  # images in the gallery, and among the best and the worst
+PLACED, VALUES = 1000, 2**26  # largest number of images on the map of embeddings, and of their pixel values
 
 
 class Example(NamedTuple):
-    """An image of the gallery of examples."""
+    """An example in the report."""
 
     image: np.ndarray  # (height, width, channels)
     picture: np.ndarray  # with the prediction drawn, uint8
     caption: str
-    support: np.ndarray | None  # (rows, columns), relevance of each patch for the answer
-    parts: tuple  # of the picture, from left to right, in words; none of one alone
+    support: np.ndarray | None  # (rows, columns), relevance of each patch for the prediction
+    parts: tuple  # names of the picture's parts, left to right; empty for one part
 
 
 class Facts(NamedTuple):
-    """Everything on the page except its figures."""
+    """The contents of the page, except for some figures."""
 
     name: str
     model: keras.Model
-    seen: object  # the model whose attention to the image is drawn, or `None`
+    seen: object  # model whose attention maps are drawn, or `None`
     recipe: object  # `None` for a model, and for a `.keras` file outside a run
     class_names: tuple
-    split: str  # of the data that were measured
-    whole: bool  # whether all of the split was measured
-    images: int  # number of images measured
-    measured: str  # which, in words
-    one: str  # image or clip
-    cut: str  # a sentence on images of which a part is shown, or none
-    worded: Callable  # function from a score's name to words and a unit
+    split: str  # name of the split for scores
+    whole: bool  # whether all images of the split were scored
+    images: int  # number of images that were scored
+    measured: str  # description of these images
+    one: str  # "image" or "clip"
+    cut: str  # a sentence for images that are shown in part, or ""
+    worded: Callable  # function from a score's name to its title and unit
     numbers: dict  # scores by name
-    intervals: dict  # 95 % intervals, (low, high), of those scores that are shares of images
-    figures: dict  # matplotlib figures by caption, of the task
+    intervals: dict  # 95 % confidence intervals, (low, high), by score
+    figures: dict  # matplotlib figures of the task, by caption
     shown: np.ndarray  # (SHOWN, height, width, channels), the first images
     examples: dict  # lists of `Example` by heading
-    points: np.ndarray  # (up to PLACED, 2), of the first images, for the map; none without embeddings or labels
+    points: np.ndarray  # (up to PLACED, 2), map of the first images; empty without embeddings or labels
     labels: np.ndarray  # (points,)
-    hints: dict  # a text for each point, by the gid of its class
-    history: dict  # of a run, else empty
-    machine: dict  # on which a run was trained, else empty
+    hints: dict  # by gid of a class: a text for each of its points
+    history: dict  # history of a run, else empty
+    machine: dict  # machine that trained a run, else empty
     shipped: bool  # whether the weights come with the package
-    exports: list  # of dictionaries, from the JSON files next to the exported files
+    exports: list  # dictionaries from the JSON files of exports
     home: pathlib.Path  # the folder for the model's reports and exports
 
 
 def gather(target, arrays=None, most=10_000):
-    """Measures a trained model.
+    """Scores a trained model, and collects the contents of its report.
 
     Args:
         target: As in `keras_vit.load_run`.
-        arrays: `(images, labels)`, or images and the task's other targets, to measure on instead of the recipe's test
-            split. A run on arrays, a model, and a `.keras` file outside a run need them.
-        most: Number of images to measure on, the first of the split.
+        arrays: `(images, labels)`, or images and the task's other targets, to score instead of the recipe's test split:
+            images `(n, height, width, channels)`, and labels, `(n, ...)`, as in `keras_vit.evaluate`. A run on arrays,
+            a model, and a `.keras` file outside a run need them.
+        most: Largest number of images to score, the first of the split.
 
     Returns:
         `Facts`.
 
     Raises:
-        ValueError, FileNotFoundError: As `keras_vit.evaluate`, and for `most` below 1.
+        ValueError, FileNotFoundError: As in `keras_vit.evaluate`, and for `most` below 1.
     """
     need_tensorflow("A report")
     checks.positive(most=most)
@@ -92,14 +93,14 @@ def gather(target, arrays=None, most=10_000):
     model, class_names, recipe, task = loaded.model, loaded.class_names, loaded.bound, loaded.task
     seen = image_tower(model) if len(task.inputs) == 1 or has_towers(model) else None
     if seen:
-        anatomy.blocks(seen)  # whose attention is drawn: a model without any is refused before it is measured
+        anatomy.blocks(seen)  # fails early for a model without attention blocks
         if (why := doubt(seen)) is not None:
             warn(f"The report has no maps of attention. {why}")
             seen = None
     source = results.source_of(loaded, None, arrays)
     some, size, run = source.take(slice(most)), loaded.size, loaded.answering()
     tally, scores = evaluation.tally_of(run, recipe, some, size, keep=True)
-    best, worst = _extremes(None if task.whole else scores)  # whole images are too large for the gallery
+    best, worst = _extremes(None if task.whole else scores)  # full-size images are too large for the gallery
     view, first = loaded.viewer(), () if best else range(min(SHOWN, len(some)))
     placed = min(PLACED, len(some), max(VALUES // math.prod(size), SHOWN))
     chosen = _examples(pipeline.evaluation_arrays, some, recipe, size, {*range(placed), *best, *worst})
@@ -111,7 +112,7 @@ def gather(target, arrays=None, most=10_000):
     images = np.stack([chosen[i]["images"] for i in range(placed)])
     outputs = _in_batches(run, images) if len(model.output_shape) == 2 and len(task.inputs) == 1 else None
     labels = np.array([chosen[i].get("labels", -1) for i in range(placed)])
-    named = not class_names or labels.max(initial=0) < len(class_names)  # else the task's classes are not the data's
+    named = not class_names or labels.max(initial=0) < len(class_names)  # else task and data have different classes
     mapped = outputs is not None and placed > 3 and labels.min() >= 0 and named
     return Facts(
         name=recipe.name,
@@ -151,16 +152,16 @@ def _in_batches(run, images, size=64):
 
 
 def _extremes(scores):
-    """Returns the indices of the images with the highest and with the lowest scores, from the scores of batches."""
+    """Returns the indices of images with the highest and the lowest scores, from a list of arrays, `(batch,)`."""
     if not scores or scores[0] is None:
         return [], []
     order = np.argsort(-np.concatenate(scores), kind="stable")
-    worst = min(SHOWN, len(order) // 2)  # of few images, no image is among both
+    worst = min(SHOWN, len(order) // 2)  # with few images, none is in both
     return order[: min(SHOWN, len(order) - worst)].tolist(), order[::-1][:worst].tolist()
 
 
 def _examples(arrays, source, recipe, size, indices):
-    """Returns images, prepared as for evaluation, and their targets: a dictionary from indices to dictionaries."""
+    """Returns examples as in evaluation: a dictionary from indices to dictionaries of images and targets."""
     examples, first = {}, 0
     for batch in arrays(source, recipe, size):
         count = len(batch["images"])
@@ -173,7 +174,7 @@ def _examples(arrays, source, recipe, size, indices):
 
 
 def _shown(loaded, view, examples, viewed):
-    """Returns the `Example`s of some images; `viewed` are the same, as they are scored."""
+    """Returns `Example`s of images; `viewed` are the same images with all views, as they are scored."""
     task, support = loaded.task, looking.support_of(loaded.model)
     inputs = {name: np.stack([one[name] for one in examples]) for name in task.inputs}
     outputs = [view(fed({name: each[name][None] for name in task.inputs}, task.inputs))[0] for each in viewed]
@@ -186,7 +187,7 @@ def _shown(loaded, view, examples, viewed):
 
 
 def _hints(task, outputs, chosen, labels):
-    """Returns a text for each point on the map of embeddings, by the gid of its class."""
+    """Returns texts for the points on the map of embeddings: a list for each class, by its gid."""
     hints = {}
     for i, (output, label) in enumerate(zip(outputs, labels)):
         text = f"{'clip' if task.clips else 'image'} {i}: {task.caption(output, chosen[i])}"
@@ -195,7 +196,7 @@ def _hints(task, outputs, chosen, labels):
 
 
 def _exports(folder):
-    """Returns what the JSON file of each export in a folder says, and its `"file"`."""
+    """Returns the JSON metadata of each export in a folder, with the name of the `"file"`."""
     paths = {rundir.SAVED_MODEL: folder / rundir.SAVED_MODEL / "assets.extra" / "keras_vit.json"}
     exported = [*folder.glob("model*.tflite.json"), *folder.glob("model.onnx.json")]
     paths |= {path.stem: path for path in sorted(exported)}

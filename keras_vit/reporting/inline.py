@@ -1,4 +1,4 @@
-"""Figures as inline SVG and images as data URLs, so that a page needs no other file."""
+"""Figures as inline SVG, and images as data URLs, so that a page is one file."""
 
 import base64
 import io
@@ -7,35 +7,34 @@ from xml.dom import minidom
 
 from keras_vit.plots.canvas import PAPER
 
-QUALITY = 85  # of JPEG
-BROAD = 7  # inches of a figure that a page gives its whole width, at least
-METADATA = ("Creator", "Date", "Format", "Type")  # what matplotlib writes into each file by default
+QUALITY = 85  # quality of JPEG images
+BROAD = 7  # figures wider than this, in inches, take the whole width of a page
+METADATA = ("Creator", "Date", "Format", "Type")  # default metadata of matplotlib, to leave out
 
 
 def svg(figure, name, hints=None):
-    """Returns a matplotlib figure as SVG to put into HTML.
+    """Returns a matplotlib figure as SVG for an HTML page, a string.
 
-    Black becomes the page's text color, and the background is transparent, so that the figure fits a light page and a
-    dark one.
+    Black becomes the page's text color, and the background is transparent, for light and dark pages.
 
     Args:
         figure: The figure.
-        name: A name that no other figure of the page has: matplotlib derives the ids inside the SVG from it.
-        hints: Dictionary from the gid of a scatter plot to a text for each of its points, in order. A browser shows it
+        name: Unique name in the page, from which matplotlib derives the ids inside the SVG.
+        hints: Dictionary from the gid of a scatter plot to a list with a text for each point. A browser shows the text
             when the pointer is over the point.
     """
     import matplotlib
 
     written = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # letters stay text, for which a browser has fonts
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # text stays text: browsers have fonts for it
         figure.savefig(written, format="svg", transparent=True, metadata=dict.fromkeys(METADATA))
     drawing = minidom.parseString(written.getvalue()).documentElement
     for group in drawing.getElementsByTagName("g"):
         texts = (hints or {}).get(group.getAttribute("id"))
         if texts:
             _add_titles(group.getElementsByTagName("use"), texts)
-        if group.hasAttribute("id"):  # "axes_1" in each figure: ids must be unique in a page
+        if group.hasAttribute("id"):  # ids must be unique in a page: each figure has "axes_1"
             group.removeAttribute("id")
     for element in drawing.getElementsByTagName("*"):
         if element.hasAttribute("style"):
@@ -49,7 +48,7 @@ def svg(figure, name, hints=None):
 
 
 def _add_titles(points, texts):
-    """Gives each point a `<title>`, which a browser shows under the pointer."""
+    """Adds a `<title>` to each point, which browsers show under the pointer."""
     for point, text in zip(points, texts, strict=True):
         title = point.ownerDocument.createElement("title")
         title.appendChild(point.ownerDocument.createTextNode(text))

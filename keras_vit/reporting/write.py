@@ -18,10 +18,10 @@ from keras_vit.reporting import inline as embed
 from keras_vit.reporting.gather import gather
 from keras_vit.utils import checks, extras, files, machine, metrics
 
-FIRST = 5  # scores above the page, of more the others are in a table
-TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row, of clips half as many
-WIDE, MOST_SIDE = 1.5, 900  # width of a picture by its height that is given two tiles, and pixels of one
-MOST_BLOCKS = 12  # in the gallery; of a deeper model, evenly spaced ones
+FIRST = 5  # scores at the top of the page; further scores are in a table
+TILE, ACROSS = 224, 4  # pixels of an image in the gallery, and images per row; half as many clips
+WIDE, MOST_SIDE = 1.5, 900  # aspect ratio above which a picture takes two tiles; its longest side
+MOST_BLOCKS = 12  # largest number of blocks in the gallery, evenly spaced
 
 
 def report(
@@ -31,23 +31,24 @@ def report(
     arrays: tuple[np.ndarray, np.ndarray] | None = None,
     most: int = 10_000,
 ) -> pathlib.Path:
-    """Writes a report of a trained model: one HTML file that opens without a network.
+    """Writes a report of a trained model: one HTML file that needs no network.
 
-    It shows the model and where it was trained, training curves, the task's scores and figures on the test split, the
-    best and worst predictions, attention by block, a map of embeddings, the layers and the exported files.
+    It shows the model and the machine that trained it, training curves, the task's scores and figures on the test
+    split, the best and worst predictions, attention by block, a map of embeddings, the layers and the exported files.
 
     Args:
         target: As in `keras_vit.load_run`.
-        to: Path that ends in `.html`. If `None`: `report.html` in the run's directory, or in `exports/NAME`.
-        arrays: `(images, labels)` to measure on instead of the recipe's test split. A run on arrays, a model, and a
-            `.keras` file outside a run need them.
-        most: Number of images to measure on, the first of the split.
+        to: Path that ends in `.html`; `None` for `report.html` in the run's directory, or in `exports/NAME`.
+        arrays: `(images, labels)` to score instead of the recipe's test split: images `(n, height, width, channels)`,
+            and labels, `(n, ...)`, as in `keras_vit.evaluate`. A run on arrays, a model, and a `.keras` file outside a
+            run need them.
+        most: Largest number of images to score, the first of the split.
 
     Returns:
-        The path.
+        The path of the report.
 
     Raises:
-        ValueError, FileNotFoundError: As `keras_vit.evaluate`; for `most` below 1, or a path that does not end in
+        ValueError, FileNotFoundError: As in `keras_vit.evaluate`; for `most` below 1, or a path that does not end in
             `.html`.
         OSError: If the path is not writable.
     """
@@ -64,7 +65,7 @@ def report(
 
 
 def _check_writable(path):
-    """Raises an error, before minutes of work, if no report can be written to a path."""
+    """Raises an error, before any computation, if no report can be written to a path."""
     if path.suffix != ".html":
         raise ValueError(f"`to` must end in .html. Received: to={str(path)!r}")
     existing = next(folder for folder in path.absolute().parents if folder.exists())
@@ -73,7 +74,7 @@ def _check_writable(path):
 
 
 def render(facts):
-    """Returns the HTML of what `gather` returned."""
+    """Returns the HTML of a report from `Facts`."""
     import jinja2
 
     folder = importlib.resources.files("keras_vit.reporting")
@@ -104,13 +105,13 @@ def render(facts):
 
 
 def _figures(facts):
-    """Returns the page's own figures as SVG, by name."""
+    """Returns the figures that all tasks share as SVG, by name."""
     figures = {}
     if facts.seen and facts.shown.ndim == 4:  # pixels of images
         figures["distance"] = plots.plot_distance(explain.attention_distance(facts.seen, facts.shown))
     if facts.history:
         figures["history"] = plots.plot_history(facts.history)
-        figures["history"].set_size_inches(6, figures["history"].get_figheight())  # its words must fit a phone
+        figures["history"].set_size_inches(6, figures["history"].get_figheight())  # its text must fit a phone
     drawn = {name: embed.svg(figure, name) for name, figure in figures.items()}
     if len(facts.points):
         names = [lettering.short(name) for name in facts.class_names] or None
@@ -120,14 +121,17 @@ def _figures(facts):
 
 
 def _gallery(model, images, whole):
-    """Returns an image for each step of the gallery's slider, by its label; none where no model looks at images.
+    """Returns the images of the gallery's slider, uint8 `(rows, columns, 3)`, by label; `{}` without a model.
 
-    A tower alone, which is not the `whole` model, has no classes: nothing is relevant for one.
+    Args:
+        model: Model with attention to images, or `None`.
+        images: Array, `(n, height, width, channels)`, or clips.
+        whole: Whether it is the trained model itself, not a tower of it. A tower has no classes, and so no relevance.
     """
     if model is None:
         return {}
     maps = {"images": [None] * len(images)}
-    if len(anatomy.stages(model)) == 1:  # else a block sees a step's patches, or no patches
+    if len(anatomy.stages(model)) == 1:  # else blocks attend to the patches of one time step, or to no patches
         blocks = explain.attention_from(model, images).mean(2)  # (layers, batch, rows, columns)
         thinned = np.unique(np.linspace(0, len(blocks) - 1, MOST_BLOCKS).round().astype(int))
         maps |= {f"block {i}": blocks[i] for i in thinned}
@@ -139,7 +143,7 @@ def _gallery(model, images, whole):
 
 
 def _drawn(model, gallery):
-    """Returns what the maps of a gallery are, in words."""
+    """Returns a description of the maps in a gallery."""
     drawn = ["rollout through all blocks (Abnar and Zuidema 2020)"]
     if any(name.startswith("block ") for name in gallery):
         drawn.insert(0, f"attention of {read_by_head(model)}, in each block (mean over heads)")
@@ -149,7 +153,7 @@ def _drawn(model, gallery):
 
 
 def _side_by_side(images, heats):
-    """Returns images in full rows: of five, four."""
+    """Returns images in full rows, such as four of five images, with heat maps, uint8 `(rows, columns, 3)`."""
     across = ACROSS // 2 if images.ndim == 5 else ACROSS
     some = list(zip(images, heats))[: max(len(images) // across * across, min(len(images), across))]
     tiles = [canvas.painted(*pair, TILE) for pair in some]
@@ -158,12 +162,12 @@ def _side_by_side(images, heats):
 
 
 def _captions(facts):
-    """Returns what the hints of the map say of images next to their numbers."""
+    """Returns the captions in the hints of the map of embeddings, without image numbers."""
     return [text.partition(": ")[2] for texts in facts.hints.values() for text in texts]
 
 
 def _examples(examples):
-    """Returns examples as dictionaries: the image with its prediction, the relevance of its patches, and a caption."""
+    """Returns examples as dictionaries: picture, relevance map, caption, and whether the picture is wide."""
     return [
         {
             "plain": embed.jpeg(canvas.painted(one.picture, None, _side(one.picture))),
@@ -176,7 +180,7 @@ def _examples(examples):
 
 
 def _side(picture):
-    """Returns the pixels of the longer side of a picture in the page, of one that is several more."""
+    """Returns the longer side of a picture in the page, in pixels; larger for wide or tall pictures."""
     long, short = max(picture.shape[:2]), min(picture.shape[:2])
     return min(round(TILE * long / short), MOST_SIDE)
 

@@ -1,4 +1,4 @@
-"""The class names of a task: its own, those of the data, or numbers."""
+"""The class names of a task: its own names, the names in the data, or numbers."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ def named_by(task, source, arguments=None):
     """Returns a task with the class names of some data.
 
     Args:
-        task: A `Task`, whose `classes` are empty or equal to those of the data.
+        task: A `Task`, whose `classes` are empty or equal to the classes of the data.
         source: A `data.memory.Source`.
         arguments: Arguments of the model that will be trained on it, if known, with its `num_classes`.
 

@@ -73,6 +73,7 @@ class ClipTask:
         return {**examples, "images": unfolded_tensor(examples["images"], self.frames)}
 
     def shows(self, output):
+        """Returns text such as `"4 of 16 frames"`; `output` is not used."""
         return f"{min(self.frames, SHOWN)} of {self.frames} frames"
 
     def picture(self, image, output, example=None):

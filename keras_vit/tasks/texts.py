@@ -91,7 +91,7 @@ class TextTask(Task):
         return dataclasses.replace(self, words=tuple(metadata.get("words") or ()), tokens=metadata.get("tokens") or "")
 
     def check_words_of(self, start):
-        """Raises ValueError if the vocabulary differs from that of a trained model `start`."""
+        """Raises ValueError if the vocabulary differs from the one of a trained model, `start`."""
         table = stated_by(start).get("words")
         if table and (self.words or self.tokens) and self.words != tuple(table):
             raise ValueError(

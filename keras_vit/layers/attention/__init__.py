@@ -1,1 +1,1 @@
-"""Attention, its masks, and what it knows of places."""
+"""Attention, attention masks and relative positions."""

@@ -1,4 +1,4 @@
-"""Attention of queries to keys and values: the backend's kernel, one with a gradient of its own, and their masks."""
+"""Attention of queries to keys and values: the backend's kernel, a kernel with a custom gradient, and masks."""
 
 import keras
 from keras import ops
@@ -9,18 +9,18 @@ MASKED = -0.7 * 3.4e38  # a logit; Keras's value: adding two does not overflow
 
 
 def attend(query, key, value, scale):
-    """Computes softmax attention, faster than the plain formula on a backend without a fused kernel.
+    """Computes softmax attention, faster than the plain formula on backends without a fused kernel.
 
-    Three things differ from what automatic differentiation makes of the formula. The division by the softmax's sum
-    comes after the product with the values. The softmax's gradient is computed from the output, as in FlashAttention
+    It differs from automatic differentiation of the formula in three ways. The division by the sum of the softmax comes
+    after the product with the values. The gradient of the softmax is computed from the output, as in FlashAttention
     (Dao et al. 2022, arXiv:2205.14135, appendix B.2). Query, key and value are transposed so that each of the six
-    matrix products reads contiguous rows. The softmax is in float32 under any precision.
+    matrix products reads contiguous rows. The softmax is computed in float32 under any precision policy.
 
     Args:
         query: Tensor, `(batch, tokens, heads, head_dim)`.
         key: Tensor like `query`.
         value: Tensor like `query`.
-        scale: Factor of the logits of the softmax.
+        scale: Factor of the attention logits, a number.
 
     Returns:
         Tensor, `(batch, tokens, heads, head_dim)`.
@@ -53,20 +53,20 @@ def attend(query, key, value, scale):
 
 
 def fused_attention(query, key, value, bias=None, mask=None, training=False):
-    """Computes attention with logits that are scaled already, by the backend's fused kernel if it has one.
+    """Computes attention for scaled queries, by the backend's fused kernel if it has one.
 
-    TensorFlow has none. Its products are written over heads and tokens, as the runtimes of exports fuse them.
+    TensorFlow has none. There, the products are written in the form that export runtimes can fuse.
 
-    JAX's kernel for GPUs does not train on an odd number of tokens, such as 196 patches and a class token. It says so
-    too late for Keras to take another under gradient checkpointing: then the plain formula is chosen here.
+    JAX's kernel for GPUs cannot train with an odd number of tokens, such as 196 patches and a class token. Under
+    gradient checkpointing its error comes too late for Keras to fall back, so the plain formula is chosen here.
 
     Args:
-        query: Tensor, `(batch, tokens, heads, head_dim)`.
+        query: Tensor, `(batch, tokens, heads, head_dim)`, already multiplied by the scale.
         key: Tensor, `(batch, other tokens, heads, head_dim)`.
         value: Tensor like `key`.
-        bias: What is added to the logits, or `None`; broadcasts to `(batch, heads, tokens, other tokens)`.
-        mask: Booleans of that shape, or `None`.
-        training: Whether a gradient will be taken.
+        bias: Tensor that is added to the logits; broadcasts to `(batch, heads, tokens, other tokens)`. Or `None`.
+        mask: Boolean tensor that broadcasts to `(batch, heads, tokens, other tokens)`; or `None`.
+        training: Whether gradients will be computed.
 
     Returns:
         Tensor like `query`.
@@ -76,26 +76,33 @@ def fused_attention(query, key, value, bias=None, mask=None, training=False):
     odd = any(count is None or count % 2 for count in (query.shape[1], key.shape[1]))
     refused = keras.backend.backend() == "jax" and training and odd
     off = refused or keras.config.is_flash_attention_enabled() is False
-    flash = False if off else None  # `None`: if the backend can
+    flash = False if off else None  # `None`: the backend decides
     return ops.dot_product_attention(query, key, value, bias=bias, mask=mask, scale=1.0, flash_attention=flash)
 
 
 def attention_scores(query, key, bias=None, mask=None):
-    """Computes the softmax of logits that are scaled already, float32, `(batch, heads, tokens, other tokens)`."""
+    """Computes attention scores, float32 `(batch, heads, tokens, other tokens)`; arguments as in `fused_attention`."""
     logits = ops.cast(ops.matmul(_rows(query), _columns(key)), "float32")
     logits = logits if bias is None else logits + ops.cast(bias, "float32")
     return ops.softmax(logits if mask is None else ops.where(mask, logits, MASKED), axis=-1)
 
 
 def weighted(scores, value):
-    """Computes the sum of values by their scores, `(batch, tokens, heads, head_dim)`, in the values' precision."""
+    """Sums values, `(batch, other tokens, heads, head_dim)`, by scores, `(batch, heads, tokens, other tokens)`.
+
+    Returns:
+        Tensor, `(batch, tokens, heads, head_dim)`, of the dtype of the values.
+    """
     return _rows(ops.matmul(ops.cast(scores, value.dtype), _rows(value)))
 
 
 def check_mask(attention_mask):
-    """Raises ValueError for a mask of floats, such as a second tensor of tokens or terms of the logits, or of rank 2.
+    """Raises ValueError for a mask of floats, such as a second tensor of tokens, or a mask that is not of rank 3 or 4.
 
-    Also for a symbolic one, so that a model with it is refused when it is put together.
+    A symbolic mask is checked too, so that the error comes when the model is built.
+
+    Args:
+        attention_mask: Tensor; boolean or integer `(batch, tokens, tokens)` or `(batch, heads or 1, tokens, tokens)`.
     """
     dtype, shape = keras.backend.standardize_dtype(attention_mask.dtype), tuple(attention_mask.shape)
     if "float" in dtype or len(shape) not in (3, 4):  # (batch, tokens) would broadcast in silence
@@ -107,10 +114,19 @@ def check_mask(attention_mask):
 
 
 def joined_mask(attention_mask, use_causal_mask, rows, columns):
-    """Joins both masks into one that broadcasts to (batch, heads, rows, columns); `None` without any.
+    """Combines an attention mask and a causal mask.
+
+    Args:
+        attention_mask: Boolean tensor, `(batch, rows, columns)` or `(batch, heads or 1, rows, columns)`; or `None`.
+        use_causal_mask: Whether a row sees only the columns up to its own index.
+        rows: Number of queries.
+        columns: Number of keys.
+
+    Returns:
+        Boolean tensor that broadcasts to `(batch, heads, rows, columns)`; `None` without any mask.
 
     Raises:
-        ValueError: As `check_mask`.
+        ValueError: For a mask that `check_mask` refuses.
     """
     mask = None
     if attention_mask is not None:

@@ -16,7 +16,7 @@ from keras_vit.layers.tokenwise import tokenwise
 from keras_vit.utils import checks
 from keras_vit.utils.typed import AboveZero, Positive, Rate, Switch
 
-NARROW = 32  # on TensorFlow, `attend` is faster in inference too for heads narrower than this
+NARROW = 32  # on TensorFlow, `attend` is faster in inference too for narrower heads
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -24,15 +24,15 @@ class MultiHeadSelfAttention(WithScores, Layer):
     """Multi-head self-attention.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.2. One matrix product computes query, key and value; the softmax
-    is in float32 under any precision policy. The layer computes attention in one of four forms:
+    is computed in float32 under any precision policy. The layer computes attention in one of four ways:
 
-    - in blocks of queries, on CPUs from 1,024 tokens on, unless scores are returned or offset: memory then grows with
-      the tokens, not with their square; on TensorFlow under XLA they have no second derivative, for which set
+    - in blocks of queries, on CPUs with 1,024 tokens or more, unless scores are returned or offset: memory then grows
+      linearly with the tokens. On TensorFlow under XLA, blocks have no second derivative: to compute it, set
       `MultiHeadSelfAttention.takes_blocks` to `False`;
-    - from the scores, if they are returned, offset or dropped;
-    - by `attend`, with its own gradient: on TensorFlow, without a mask, relative positions or float16, in training
-      or where heads are narrower than 32;
-    - else by `keras.ops.dot_product_attention`, a fused kernel where the backend has one; TensorFlow has none, and
+    - from the scores, if these are returned, offset or dropped;
+    - by `attend`, which has a custom gradient: on TensorFlow, without mask, relative positions and float16, in training
+      or with heads narrower than 32;
+    - else by `keras.ops.dot_product_attention`, a fused kernel on backends that have one. TensorFlow has none, and
       computes the scores.
 
     Args:
@@ -42,11 +42,11 @@ class MultiHeadSelfAttention(WithScores, Layer):
             effect on the output.
         proj_bias: Whether the output projection has a bias.
         qk_norm: Whether query and key are normalized in each head (Dehghani et al. 2023, arXiv:2302.05442).
-        rotary: Arguments of `RotaryPositions`, which then turns queries and keys, after their normalization; or `None`.
-        relative: Arguments of `RelativePositions`, which then adds to the logits of the scores; or `None`.
-        inner_norm: Whether the output of all heads, joined, is normalized before the projection.
-        rms_norm: Whether these normalizations are by the root mean square; else layer normalizations.
-        epsilon: Added to the variance in them.
+        rotary: Arguments of `RotaryPositions`, which rotates queries and keys after their normalization; or `None`.
+        relative: Arguments of `RelativePositions`, which adds to the attention logits; or `None`.
+        inner_norm: Whether the joined output of all heads is normalized before the projection.
+        rms_norm: Whether the normalizations are RMS normalizations; else layer normalizations.
+        epsilon: Epsilon of the normalizations.
         dropout: Rate of the dropout after the output projection.
         attention_dropout: Rate of the dropout on the attention scores.
 
@@ -55,19 +55,19 @@ class MultiHeadSelfAttention(WithScores, Layer):
         attention_mask: Boolean tensor, `(batch, tokens, tokens)` or `(batch, heads or 1, tokens, tokens)`;
             `True` where the token of the row may attend to the token of the column.
         use_causal_mask: Whether a token attends only to itself and the tokens before it.
-        return_attention_scores: Whether to return the attention scores (after the softmax) too.
+        return_attention_scores: Whether to return the attention scores (after the softmax, float32) too.
         training: Whether dropout is on.
         scores_offset: Tensor added to the attention scores after the softmax,
-            `(batch, heads, tokens, tokens)`. Its gradient equals that of the scores.
-        bias: Tensor added to the logits of the scores, which broadcasts to `(batch, heads, tokens, tokens)`.
-        return_keys: Whether to return the keys too, at the end.
+            `(batch, heads, tokens, tokens)`. Its gradient equals the gradient of the scores.
+        bias: Tensor added to the attention logits, which broadcasts to `(batch, heads, tokens, tokens)`.
+        return_keys: Whether to return the keys too, as the last output.
 
     Input shape:
         `(batch, tokens, width)`.
 
     Output shape:
         `(batch, tokens, width)`, with `return_attention_scores` also `(batch, heads, tokens, tokens)`, and with
-        `return_keys` also `(batch, tokens, heads, width of a head)`.
+        `return_keys` also `(batch, tokens, heads, head_dim)`.
 
     Raises:
         ValueError: If `num_heads` does not divide the width, or a rate is outside [0, 1).
@@ -78,7 +78,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
     (2, 50, 192)
     """
 
-    takes_blocks = True  # whether many tokens are computed in blocks
+    takes_blocks = True  # whether attention to many tokens is computed in blocks
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
         return relative + biases + ([] if mask is None else [terms.Mask(mask)])
 
     def uses_attend(self, training):
-        """Returns whether `attend` computes attention without mask and bias; not in float16, whose range is small."""
+        """Returns whether `attend` computes attention without mask and bias; not in float16, where it overflows."""
         possible = keras.backend.backend() == "tensorflow" and self.compute_dtype != "float16"
         return possible and (training or self.head_dim < NARROW)
 

@@ -1,4 +1,4 @@
-"""Attention to many tokens, in blocks of queries: memory grows with the tokens, not with their square."""
+"""Attention to many tokens in blocks of queries, with memory that grows linearly with the tokens."""
 
 import functools
 
@@ -9,12 +9,18 @@ from keras_vit.layers.own_gradient import own_gradient
 from keras_vit.utils import machine
 from keras_vit.utils.keras_private import under_xla
 
-LONG = 1024  # tokens from which on blocks are as fast as all scores at once
-BLOCK = 640  # queries at once
+LONG = 1024  # least number of tokens at which blocks are as fast as one matrix of scores
+BLOCK = 640  # largest number of queries in a block
 
 
 def suits(query, bias=None, mask=None):
-    """Returns whether to attend in blocks: on CPUs, which compute one head after the other as fast as all at once."""
+    """Returns whether to attend in blocks: on CPUs, where heads one by one are as fast as all together.
+
+    Args:
+        query: Tensor, `(batch, tokens, heads, head_dim)`.
+        bias: Tensor of rank 4, or `None`; its last axes must be `(1, tokens)`.
+        mask: Tensor of rank 4, or `None`.
+    """
     tokens, dtype = query.shape[1], keras.backend.standardize_dtype(query.dtype)
     one_bias = bias is None or tuple(bias.shape)[-2:] == (1, tokens)
     shaped = tokens is not None and query.shape[0] != 0 and (mask is None or None not in tuple(mask.shape)[-2:])
@@ -23,24 +29,24 @@ def suits(query, bias=None, mask=None):
 
 @functools.cache
 def _on_cpu():
-    of_backend = keras.backend.backend() in ("tensorflow", "jax")  # torch has a fused kernel of its own
+    of_backend = keras.backend.backend() in ("tensorflow", "jax")  # torch has a fused kernel
     return of_backend and not machine.accelerators()
 
 
 def blockwise_attention(query, key, value, terms=(), dropout=None):
     """Computes softmax attention exactly, one block of the queries of one head at a time.
 
-    Rabe and Staats 2021 (arXiv:2112.05682). The gradient computes the scores again, from the largest logit and the sum
-    of each query, as FlashAttention does (Dao et al. 2022, arXiv:2205.14135, algorithm 4). A block holds whole rows of
-    scores, so that no running maximum is needed. In the gradient keys come before queries: all products then read
-    contiguous rows. The softmax is in float32 under any precision.
+    Rabe and Staats 2021 (arXiv:2112.05682). The backward pass recomputes the scores from the largest logit and the
+    sum of each query, as FlashAttention does (Dao et al. 2022, arXiv:2205.14135, algorithm 4). A block holds whole rows
+    of scores, so that no running maximum is needed. In the backward pass keys come before queries: all products then
+    read contiguous rows. The softmax is computed in float32 under any precision policy.
 
     Args:
-        query: Tensor, `(batch, tokens, heads, head_dim)`, of a known number of tokens; times the scale of the logits.
+        query: Tensor, `(batch, tokens, heads, head_dim)`, multiplied by the scale. The number of tokens must be known.
         key: Tensor, `(batch, others, heads, head_dim)`.
         value: Tensor like `key`.
-        terms: What changes the logits, in this order; see `terms.py`.
-        dropout: `(rate, seed generator)` for the dropout of the scores; `None` for no dropout.
+        terms: Masks, biases and relative positions that change the logits, in this order; see `terms.py`.
+        dropout: `(rate, seed generator)` for dropout of the scores; `None` for no dropout.
 
     Returns:
         Tensor like `query`.
@@ -60,31 +66,31 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
         places["seed"] = ops.cast(drawn, generator.state.dtype)
 
     def by_head(x):
-        """Returns `(batch * heads, tokens, width)` of a tensor like `query`."""
+        """Returns a tensor like `query` as `(batch * heads, tokens, head_dim)`."""
         return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (-1, x.shape[1], width))
 
     def in_blocks(x):
-        """Returns `(batch * heads * count, block, width)`. What is padded has no effect: its gradients are zero."""
+        """Returns `(batch * heads * count, block, head_dim)`. Padding has no effect: its gradients are zero."""
         padded = ops.pad(by_head(x), ((0, 0), (0, count * block - tokens), (0, 0)))
         return ops.reshape(padded, (-1, block, width))
 
     def together(x, length):
-        """Returns the inverse of `by_head`, and of `in_blocks`, for this number of tokens."""
+        """Inverts `by_head` and `in_blocks`: returns `(batch, length, heads, head_dim)`."""
         return ops.transpose(ops.reshape(x, (-1, heads, length, width)), (0, 2, 1, 3))
 
     def where(place):
-        """Returns the sample, the head and the number of a block."""
+        """Returns the indices of sample, head and block, from the index of a block among all."""
         return place // count // heads, place // count % heads, place % count
 
     def changed(logits, tensors, place):
-        """Returns the logits of a block, `(block, others)`, with all terms."""
+        """Returns the logits of a block, `(block, others)`, changed by all terms."""
         for term in terms:
             tensor = tensors[learned.index(term)] if term in learned else None
             logits = term.add(logits, tensor, where(place))
         return logits
 
     def kept(seed):
-        """Returns the factors by which dropout multiplies scores, the same for the same seed."""
+        """Returns the dropout factors of a block, float32 `(block, others)`, determined by the seed."""
         noise = keras.random.uniform((block, key.shape[1]), seed=_Drawn(seed))
         return ops.cast(noise >= rate, "float32") / (1 - rate)
 
@@ -104,7 +110,7 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
             output = ops.matmul(weights, values[item]) / ops.cast(total, dtype)
             return {"output": output, "largest": largest, "total": total}
 
-        queries = in_blocks(query)  # each is replaced by its output
+        queries = in_blocks(query)  # each block is replaced by its output
         sums = {name: ops.cast(queries[..., :1], "float32") for name in ("largest", "total")}
         results = _each(forward, {"output": queries, **sums, **places})
 
@@ -112,7 +118,7 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
             upstream = in_blocks(upstream)
             mean = ops.sum(ops.cast(upstream, "float32") * ops.cast(results["output"], "float32"), axis=-1)
             blocks = {
-                "query": queries,  # each is replaced by its gradient; keys and values likewise
+                "query": queries,  # each block is replaced by its gradient, as are keys and values
                 "upstream": upstream,
                 "largest": _swapped(results["largest"]),
                 "share": 1 / _swapped(results["total"]),
@@ -166,10 +172,10 @@ def blockwise_attention(query, key, value, terms=(), dropout=None):
 
 
 def _each(function, parts):
-    """Returns what a function makes of each part, whose entries of the same name it replaces.
+    """Applies a function to each part of a dictionary of tensors, and replaces the entries that it returns.
 
-    XLA replaces them where they are. `ops.map` would begin with zeros, which XLA makes for all layers before the first.
-    Outside XLA, TensorFlow copies a whole tensor to replace a part of it, but not in `ops.map`.
+    XLA replaces them in place. `ops.map` would start from zeros, which XLA allocates for all layers in advance. Outside
+    XLA, TensorFlow copies a whole tensor to replace a part of it, but not in `ops.map`.
     """
     if not under_xla():
         return ops.map(function, parts)
@@ -182,12 +188,12 @@ def _each(function, parts):
 
 
 def _put(x, i, part):
-    """Returns `x` with another `x[i]`."""
+    """Returns `x` with `x[i]` replaced by `part`."""
     return ops.scatter_update(x, [[i]], part[None])
 
 
 class _Drawn(keras.random.SeedGenerator):
-    """A seed that was drawn already: functions of `keras.random` make the same noise of it each time."""
+    """A fixed seed, from which functions of `keras.random` draw the same noise each time."""
 
     def __init__(self, seed):
         self.seed = seed

@@ -15,9 +15,9 @@ from keras_vit.utils.typed import Positive, Rate, Switch
 class CrossAttention(WithCrossScores, Layer):
     """Multi-head attention of tokens to the tokens of a context.
 
-    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2, encoder-decoder attention. The softmax is in float32 under any
-    precision policy. Positions may be added to what queries and keys are computed from, and not to the values, as in
-    DETR (Carion et al. 2020, arXiv:2005.12872, appendix A.3).
+    Vaswani et al. 2017 (arXiv:1706.03762), section 3.2, encoder-decoder attention. The softmax is computed in float32
+    under any precision policy. Positions may be added to the inputs of queries and keys, but not of values, as in DETR
+    (Carion et al. 2020, arXiv:2005.12872, appendix A.3).
 
     Args:
         num_heads: Number of heads; must divide the width.
@@ -27,14 +27,14 @@ class CrossAttention(WithCrossScores, Layer):
 
     Call arguments:
         x: Tensor of tokens.
-        context: Tensor of the tokens that they attend to. Its width may differ.
+        context: Tensor of tokens to attend to. Its width may differ.
         attention_mask: Boolean tensor, `(batch, tokens, context tokens)` or
             `(batch, heads or 1, tokens, context tokens)`; `True` where the token of the row may attend to the token of
             the column.
-        use_causal_mask: Whether token `i` attends to the tokens of the context up to `i` only.
+        use_causal_mask: Whether token `i` attends only to the context tokens up to `i`.
         positions: Tensor added to `x` for the queries, which broadcasts to its shape.
         context_positions: Tensor added to `context` for the keys, which broadcasts to its shape.
-        return_attention_scores: Whether to return the attention scores (after the softmax) too.
+        return_attention_scores: Whether to return the attention scores (after the softmax, float32) too.
         training: Whether dropout is on.
 
     Input shape:
@@ -102,12 +102,33 @@ class CrossAttention(WithCrossScores, Layer):
         return self.attend(x, key, value, mask, positions, return_attention_scores, training)
 
     def keys_and_values(self, context, positions=None):
-        """Returns the keys and values of a context, each `(batch, context tokens, heads, head_dim)`."""
+        """Computes keys and values.
+
+        Args:
+            context: Tensor, `(batch, context tokens, any width)`.
+            positions: Tensor added to `context` for the keys, or `None`.
+
+        Returns:
+            Two tensors, `(batch, context tokens, heads, head_dim)` each.
+        """
         key = self._heads(self.key, context if positions is None else context + positions)
         return key, self._heads(self.value, context)
 
     def attend(self, x, key, value, mask=None, positions=None, return_attention_scores=False, training=None):
-        """Computes the layer for keys and values that are known; `mask` broadcasts to all heads' scores."""
+        """Computes the layer from keys and values.
+
+        Args:
+            x: Tensor, `(batch, tokens, width)`.
+            key: Tensor, `(batch, context tokens, heads, head_dim)`.
+            value: Tensor like `key`.
+            mask: Boolean tensor that broadcasts to `(batch, heads, tokens, context tokens)`; or `None`.
+            positions: As in the call.
+            return_attention_scores: As in the call.
+            training: As in the call.
+
+        Returns:
+            As the call.
+        """
         query = self._heads(self.query, x if positions is None else x + positions)
         if return_attention_scores or (training and self.attention_dropout > 0):
             scores = attention_scores(query * self.scale, key, mask=mask)

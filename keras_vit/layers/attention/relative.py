@@ -13,25 +13,25 @@ from keras_vit.utils.typed import Whole
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class RelativePositions(Layer):
-    """Adds to the logits of attention a number for each head and each distance in rows and columns.
+    """Adds a learned bias to the attention logits, for each head and each distance in rows and columns.
 
     As in the code of BEiT (Bao et al. 2022, arXiv:2106.08254). The table has a row for each of the
-    `(2 rows - 1) * (2 columns - 1)` distances between two patches, beginning with the key furthest below and to the
-    right; then, if tokens come before the patches, a row for such a query and any patch, one for any patch and such a
-    key, and one for two such tokens.
+    `(2 rows - 1) * (2 columns - 1)` distances between two patches, starting with the key furthest below and to the
+    right. If there are prefix tokens, three rows follow: prefix query and patch key, patch query and prefix key, and
+    two prefix tokens.
 
     Args:
         grid: `(rows, columns)` of the patches.
         num_prefix: Number of tokens before the first patch.
 
     Call arguments:
-        logits: Tensor, before the softmax.
+        logits: Tensor of attention logits, before the softmax.
 
     Input shape:
-        `(batch, heads, num_prefix + patches, num_prefix + patches)`, queries before keys.
+        `(batch, heads, num_prefix + patches, num_prefix + patches)`: queries, then keys.
 
     Output shape:
-        Same as the input.
+        Same as the input shape.
 
     Raises:
         ValueError: For an argument outside its range, or another number of tokens.
@@ -62,7 +62,7 @@ class RelativePositions(Layer):
         return math.prod(2 * side - 1 for side in self.grid) + 3 * (self.num_prefix > 0)
 
     def _index(self):
-        """Returns the row of the table for each query and key."""
+        """Returns the row of the table for each query and key, int32 `(tokens, tokens)`."""
         rows, columns = self.grid
         y, x = (place.reshape(-1) for place in np.mgrid[:rows, :columns])
         of_rows, of_columns = y[:, None] - y + rows - 1, x[:, None] - x + columns - 1
@@ -74,7 +74,7 @@ class RelativePositions(Layer):
         return index.astype("int32")
 
     def bias(self):
-        """Returns what is added to the logits, `(1, heads, tokens, tokens)`."""
+        """Returns the bias of the logits, `(1, heads, tokens, tokens)`."""
         return ops.transpose(ops.take(self.table, self.index, axis=0), (2, 0, 1))[None]
 
     def call(self, logits):

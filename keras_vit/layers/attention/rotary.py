@@ -18,7 +18,7 @@ ROTARY = {  # options of `RotaryPositions` by the models that have them
     "eva02": {"base": 10000.0, "centered": False, "reference": 16, "interleaved": True},
     # Heo et al. 2024 (arXiv:2403.13298), "axial"
     "rope-vit": {"base": 100.0, "centered": False, "columns_first": True, "interleaved": True},
-    # the same, "mixed"
+    # Heo et al. 2024, "mixed"
     "rope-vit-mixed": {"base": 10.0, "centered": False, "columns_first": True, "interleaved": True, "learned": True},
 }
 
@@ -27,26 +27,26 @@ OPTIONS = ("base", "centered", "offset", "reference", "columns_first", "interlea
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class RotaryPositions(Layer):
-    """Turns each query or key by angles that depend on its patch's row and column.
+    """Rotates queries or keys by angles that depend on the row and column of their patch (RoPE).
 
     The product of a query and a key then depends on their distance. Su et al. 2021 (arXiv:2104.09864); for images Heo
-    et al. 2024 (arXiv:2403.13298), section 3.2, "axial": half of the pairs of channels turn by the row, half by the
-    column. Pair `f` of an axis with `head_dim / 4` pairs turns by `coordinate * base ** (-4 * f / head_dim)`. Or
-    "mixed", section 3.3: each pair of each head turns by both, times learned frequencies. Tokens before the patches are
-    not turned. No weight depends on the grid, so weights of a model suit every grid.
+    et al. 2024 (arXiv:2403.13298), section 3.2, "axial": half of the pairs of channels rotate by the row, half by the
+    column. Pair `f` of an axis with `head_dim / 4` pairs rotates by `coordinate * base ** (-4 * f / head_dim)`. In
+    "mixed", section 3.3, each pair of each head rotates by both coordinates, times learned frequencies. Prefix tokens
+    are not rotated. No weight depends on the grid, so that weights can be used with any grid.
 
     Args:
         grid: `(rows, columns)` of the patches.
         num_prefix: Number of tokens before the first patch.
-        base: Base of the powers above: the larger, the slower the last pairs turn.
-        centered: Whether a coordinate is 2 pi times the place of the patch's center in the image, which reaches from -1
-            to 1 on each axis, as in DINOv3; else it is the number of the row or column.
-        offset: Added to that number.
-        reference: Number of rows and columns to which every grid is stretched, so that the same place in an image has
-            the same angles on every grid; `None` for no stretching.
-        columns_first: Whether the first half of the pairs turns by the column.
-        interleaved: Whether a pair is two neighbors, else channels `c` and `c + head_dim / 2`.
-        learned: Whether frequencies are learned; they begin in a random direction for each head.
+        base: Base of the powers above; a larger base gives lower frequencies.
+        centered: Whether a coordinate is 2 pi times the position of the patch's center, from -1 to 1 along each axis of
+            the image, as in DINOv3; else it is the index of the row or column.
+        offset: Number added to the index.
+        reference: Number of rows and columns to which every grid is scaled, so that the same place in an image has the
+            same angles on every grid; `None` for no scaling.
+        columns_first: Whether the first half of the pairs rotates by the column.
+        interleaved: Whether a pair is two neighboring channels; else channels `c` and `c + head_dim / 2`.
+        learned: Whether frequencies are learned; they start with a random direction for each head.
 
     Call arguments:
         x: Tensor of queries or keys.
@@ -55,7 +55,7 @@ class RotaryPositions(Layer):
         `(batch, num_prefix + patches, heads, head_dim)`.
 
     Output shape:
-        Same as the input.
+        Same as the input shape.
 
     Raises:
         ValueError: For an argument outside its range, another number of tokens, or a `head_dim` that 4 does not divide.
@@ -106,7 +106,7 @@ class RotaryPositions(Layer):
         if head_dim % 4:
             raise ValueError(f"Rotary positions need heads of a multiple of 4 channels. Received: {head_dim}")
         channels = np.arange(head_dim)
-        self.distance = 1 if self.interleaved else head_dim // 2  # of the channels of a pair
+        self.distance = 1 if self.interleaved else head_dim // 2  # between the channels of a pair
         self.firsts = channels % 2 == 0 if self.interleaved else channels < head_dim // 2
         if self.learned:
             shape = (2, heads, head_dim // 2)
@@ -120,21 +120,21 @@ class RotaryPositions(Layer):
             self.factors = [factor.astype("float32") for factor in self._factors(angles, np)]
 
     def _directions(self, shape, dtype=None):
-        """Returns the first learned frequencies: the powers, in a random direction for each head, and across it."""
+        """Returns initial frequencies, `(2, heads, head_dim / 2)`: the powers, along and across a random direction."""
         powers = self.base ** (-2 * ops.arange(shape[-1] // 2, dtype="float32") / shape[-1])
         direction = keras.initializers.RandomUniform(0, 2 * math.pi)((shape[1], 1))
         both = [[powers * part(direction + turn) for turn in (0, math.pi / 2)] for part in (ops.cos, ops.sin)]
         return ops.cast(ops.stack([ops.concatenate(axis, axis=-1) for axis in both]), dtype)
 
     def _angles(self, frequencies):
-        """Returns the angles of patches, `(patches, heads or 1, head_dim / 2)`, by the frequencies of both axes."""
+        """Returns the angles of patches, `(patches, heads or 1, head_dim / 2)`, from the frequencies of both axes."""
         places = np.meshgrid(*map(self._coordinates, self.grid), indexing="ij")
         places = [place.reshape(-1, 1, 1) for place in (places[::-1] if self.columns_first else places)]
         first, second = (ops.convert_to_tensor(place, "float32") for place in places) if self.learned else places
         return first * frequencies[0] + second * frequencies[1]
 
     def _factors(self, angles, ops):
-        """Returns the factors of a channel and of its partners, each `(tokens, heads or 1, head_dim)`."""
+        """Returns the factors of a channel and of its pair partners, three of `(tokens, heads or 1, head_dim)`."""
         angles = ops.pad(angles, ((self.num_prefix, 0), (0, 0), (0, 0)))
         pairs = ops.repeat(angles, 2, axis=-1) if self.interleaved else ops.concatenate([angles, angles], axis=-1)
         sin = ops.sin(pairs)
@@ -160,12 +160,12 @@ class RotaryPositions(Layer):
 
 
 def _rolled(x, count):
-    """Returns channels `count` further on; slices, since runtimes lack an operator for it."""
+    """Rolls the last axis by `count` to the left, by slices, since runtimes lack an operator for it."""
     return ops.concatenate([x[..., count:], x[..., :count]], axis=-1)
 
 
 def rotary_options(rotary):
-    """Returns the options of `RotaryPositions` without grid and prefix, from a name in `ROTARY` or a dictionary.
+    """Returns options of `RotaryPositions`, a dictionary, from a name in `ROTARY` or a dictionary.
 
     Raises:
         ValueError: For an unknown name or option.
@@ -178,7 +178,7 @@ def rotary_options(rotary):
 
 
 def rotary_argument(options):
-    """Returns what makes these options, a name in `ROTARY` if one does; the inverse of `rotary_options`."""
+    """Inverts `rotary_options`: returns a name in `ROTARY` if it has these options, else a dictionary; or `None`."""
     if options is None:
         return None
     full = {name: options.get(name, default) for name, default in DEFAULTS.items()}

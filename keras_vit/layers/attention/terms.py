@@ -1,8 +1,8 @@
-"""What changes the logits of attention, by head and by block of queries: masks, biases and relative positions.
+"""Terms of attention in blocks of queries, which change the logits: masks, biases and relative positions.
 
-Each is `split` into blocks before its use. `add` then takes the logits of a block, `(rows, others)`, and the block's
-place, `(sample, head, number)`. What learns has a `tensor`: `of_block` returns what a block adds to its gradient,
-`size` numbers, and `of_heads` the gradient, from the sums of all heads, `(batch * heads, size)`.
+`split` prepares the blocks of a term. `add` changes the logits of a block, `(rows, others)`, at its place, `(sample,
+head, number)`. A term with gradients has a `tensor`: `of_block` returns the contribution of a block to its gradient,
+`(size,)`, and `of_heads` the gradient, from the sums of all heads, `(batch * heads, size)`.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from keras_vit.layers.attention.attend import MASKED
 
 
 class Mask:
-    """Booleans that broadcast to `(batch, heads, tokens, others)`: `False` where nothing is attended to."""
+    """A boolean mask that broadcasts to `(batch, heads, tokens, others)`: `False` where attention is not allowed."""
 
     tensor = None
 
@@ -20,7 +20,7 @@ class Mask:
         self.mask = _of_four_axes(mask)
 
     def split(self, count, padding):
-        """Splits the rows into blocks, padded at the end, unless all queries share one."""
+        """Splits the rows into `count` blocks, with `padding` rows at the end, unless all queries share one row."""
         if self.mask.shape[2] == 1:
             self.blocks = self.mask[:, :, None]
             return
@@ -32,12 +32,12 @@ class Mask:
         return ops.where(_at(self.blocks, place), logits, MASKED)
 
     def cut(self, of_logits, place):
-        """Returns the gradient without what is masked, where a query may attend to nothing and weighs all alike."""
+        """Returns the gradient of a block's logits, `(rows, others)`, set to 0 where the mask is `False`."""
         return ops.where(_at(self.blocks, place), of_logits, 0.0)
 
 
 class Bias:
-    """Numbers that are the same for all queries, `(batch or 1, heads or 1, 1, others)`."""
+    """A bias that is the same for all queries, `(batch or 1, heads or 1, 1, others)`."""
 
     def __init__(self, bias):
         self.tensor = _of_four_axes(bias)
@@ -60,10 +60,10 @@ class Bias:
 
 
 class Relative:
-    """Numbers of a table, `(rows, heads)`, by the row of each query and key: integers, `(tokens, others)`."""
+    """A bias from a table, `(rows, heads)`, by the row for each query and key, integers, `(tokens, others)`."""
 
     def __init__(self, table, index):
-        self.tensor = ops.cast(table, "float32") + 0.0  # a variable would be none of the gradient's inputs
+        self.tensor = ops.cast(table, "float32") + 0.0  # a tensor: a variable would have no gradient here
         self.size = table.shape[0]
         self.index = index
 
@@ -85,12 +85,12 @@ class Relative:
 
 
 def _at(blocks, place):
-    """Returns the rows at a place of what may be one for all samples, heads or blocks."""
+    """Returns the rows of a block at a place; samples, heads or blocks may share an axis of size 1."""
     start = [ops.minimum(index, size - 1) for index, size in zip(place, ops.shape(blocks))]
     return ops.reshape(ops.slice(blocks, (*start, 0, 0), (1, 1, 1, *blocks.shape[3:])), blocks.shape[3:])
 
 
 def _of_four_axes(x):
-    """Returns a tensor that broadcasts to `(batch, heads, tokens, others)` with the axes that it lacks."""
+    """Returns a tensor that broadcasts to `(batch, heads, tokens, others)` with four axes."""
     x = ops.convert_to_tensor(x)
     return ops.reshape(x, (*[1] * (4 - len(x.shape)), *ops.shape(x)))

@@ -1,4 +1,4 @@
-"""Shapes of a layer that returns attention scores if asked to, known without computing its graph once more."""
+"""Output shapes of layers that can return attention scores, without tracing the layer."""
 
 import keras
 
@@ -6,7 +6,7 @@ from keras_vit.layers.attention.attend import check_mask
 
 
 class WithScores:
-    """Part of a layer with `num_heads` that maps tokens to tokens, one each, and may return `(tokens, scores)`."""
+    """Mixin for a layer with `num_heads` from tokens to as many tokens, which can return `(tokens, scores)`."""
 
     ndim = 3
 
@@ -36,9 +36,9 @@ class WithScores:
 
 
 class WithCrossScores:
-    """Part of a layer with `num_heads` from tokens and a context to tokens, one each, and to `(tokens, scores)`.
+    """Mixin for a layer with `num_heads` from tokens and a context to tokens, which can return `(tokens, scores)`.
 
-    Its `build` sets `context_width`, the channels of the context or `None`.
+    `build` of the layer sets `context_width`, the channels of the context, or `None` without a context.
     """
 
     ndim = 3

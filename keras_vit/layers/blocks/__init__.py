@@ -1,1 +1,1 @@
-"""What a block is made of, and the blocks."""
+"""Transformer blocks and their sublayers."""

@@ -1,4 +1,4 @@
-"""An encoder block that a condition scales, shifts and gates."""
+"""An encoder block with adaptive layer normalization."""
 
 import keras
 from keras import ops
@@ -11,22 +11,22 @@ from keras_vit.utils import checks
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class AdaptiveBlock(TransformerBlock):
-    """`TransformerBlock` whose normalizations and branches follow a condition, as of a diffusion model.
+    """`TransformerBlock` with adaptive normalizations and gates, which depend on a condition, as in diffusion models.
 
-    Peebles and Xie 2023 (arXiv:2212.09748), section 3.2, "adaLN-Zero". A dense layer makes of the condition a shift, a
-    scale and a gate for each branch: `x + gate * f(norm(x) * (1 + scale) + shift)`. It begins at zero, so that a new
-    block changes nothing. Layer normalizations have no weights of their own; those by the root mean square keep their
+    Peebles and Xie 2023 (arXiv:2212.09748), section 3.2, "adaLN-Zero". A dense layer computes from the condition a
+    shift, a scale and a gate for each branch: `x + gate * f(norm(x) * (1 + scale) + shift)`. It is initialized with
+    zeros, so that a new block is the identity. Layer normalizations have no weights; RMS normalizations keep their
     scale.
 
     Args:
         num_heads: As in `TransformerBlock`.
         mlp_dim: As in `TransformerBlock`.
         mlp_epsilon: Epsilon of the normalization before the MLP; `None` for `epsilon`.
-        **kwargs: Others of `TransformerBlock`, without `layer_scale`, and with the normalizations before the branches.
+        **kwargs: Other arguments of `TransformerBlock`, but no `layer_scale`, and `norm_order="pre"` only.
 
     Call arguments:
         x: Tensor of tokens.
-        condition: Tensor with a vector for each sample.
+        condition: Tensor with a vector for each image.
         return_attention_scores: As in `MultiHeadSelfAttention`.
         training: Whether dropout and stochastic depth are on.
         scores_offset: As in `MultiHeadSelfAttention`.
@@ -35,7 +35,7 @@ class AdaptiveBlock(TransformerBlock):
         `(batch, tokens, width)` and `(batch, any width)`.
 
     Output shape:
-        As in `TransformerBlock`.
+        `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, tokens)`.
 
     Raises:
         ValueError: For an argument outside its range, another order of normalizations, or a `layer_scale`.

@@ -1,4 +1,4 @@
-"""The decoder block."""
+"""The Transformer decoder block."""
 
 from typing import Literal
 
@@ -18,27 +18,28 @@ from keras_vit.utils.typed import AboveZero, Rate, among
 class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
     """Transformer decoder block: self-attention, attention to a context, then an MLP, each on a residual branch.
 
-    Vaswani et al. 2017 (arXiv:1706.03762), section 3.1: post-norm, with a ReLU. With `use_causal_mask` it reads and
-    writes sequences; without, and with `positions`, it is the decoder of DETR (Carion et al. 2020, arXiv:2005.12872).
-    Without a context, the second branch is left out: the block of a language model.
+    Vaswani et al. 2017 (arXiv:1706.03762), section 3.1: post-norm, with a ReLU. With `use_causal_mask` it generates
+    sequences; without, and with `positions`, it is a block of DETR's decoder (Carion et al. 2020, arXiv:2005.12872).
+    Without a context, there is no second branch, as in a language model.
 
     Args:
         num_heads: Number of heads of both attentions; must divide the width.
         mlp_dim: Channels between the two dense layers of the MLP.
-        norm_order: Where each branch has its normalization: `"pre"`, `x + f(norm(x))`; or `"post"`, `norm(x + f(x))`.
+        norm_order: Position of the normalization in each branch: `"pre"`, `x + f(norm(x))`; or `"post"`,
+            `norm(x + f(x))`.
         gelu: Activation of the MLP: `"relu"`, or a GELU; see `MLP`.
-        epsilon: Added to the variance in the layer normalizations.
+        epsilon: Epsilon of the layer normalizations.
         dropout: Rate of the dropout after each projection and in the MLP.
         attention_dropout: Rate of the dropout on the attention scores.
 
     Call arguments:
         x: Tensor of tokens.
-        context: Tensor of the tokens of an encoder, whose width may differ; `None` for a block without this branch.
-        attention_mask: For the attention of `x` to itself, as in `CrossAttention`.
+        context: Tensor of tokens to attend to, such as an encoder's; its width may differ. `None` without this branch.
+        attention_mask: Mask of the self-attention, as in `MultiHeadSelfAttention`.
         use_causal_mask: Whether a token attends only to itself and the tokens of `x` before it.
-        context_mask: For the attention to `context`, as in `CrossAttention`.
-        positions: Tensor added to the tokens for queries and keys of `x`, and not for the values.
-        context_positions: Tensor added to `context` for the keys.
+        context_mask: Mask of the attention to `context`: boolean, `(batch, tokens, context tokens)` or with heads.
+        positions: Tensor added to `x` for queries and keys, but not for values; it broadcasts to the shape of `x`.
+        context_positions: Tensor added to `context` for the keys; it broadcasts to the shape of `context`.
         return_attention_scores: Whether to return the attention scores to `context` too.
         training: Whether dropout is on.
 
@@ -134,26 +135,26 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
         return (x, *scores) if return_attention_scores else x
 
     def step(self, x, place, cache, context=None, fillers=None):
-        """Computes the tokens at some places as a causal call of the whole sequence does, from what it had before.
+        """Computes new tokens of a sequence from cached keys and values, as a causal call of the whole sequence would.
 
         Args:
             x: Tensor of tokens, `(sequences, tokens, width)`.
-            place: Place of the first of them, an integer or a tensor of one.
-            cache: Keys and values of the tokens before, each `(sequences, length, heads, head_dim)`; what is at later
-                places does not matter.
-            context: Keys and values of a context, as `cross.keys_and_values` returns them. There may be several
-                sequences in a row for each context.
-            fillers: How many tokens at the beginning of each sequence are none of it, `(sequences,)`; its tokens do not
-                see them. `None` for none.
+            place: Position of the first token, an integer or a scalar integer tensor.
+            cache: Pair of keys and values of earlier tokens, each `(sequences, length, heads, head_dim)`. Later
+                positions may have any values.
+            context: Pair of keys and values from `cross.keys_and_values`, each `(contexts, context tokens, heads,
+                head_dim)`; or `None`. Each context may have several sequences in a row.
+            fillers: Number of padding tokens at the start of each sequence, integers, `(sequences,)`, which are masked;
+                `None` for no padding.
 
         Returns:
-            The tokens, and the cache with their keys and values.
+            Tokens, `(sequences, tokens, width)`, and the cache with their keys and values.
         """
         y = self.normed("pre", self.norm1, x)
         cache = tuple(_written(*each, place) for each in zip(cache, self.attention.keys_and_values(y)))
         rows = place + ops.arange(x.shape[1])[:, None]
         seen = (ops.arange(cache[0].shape[1])[None] <= rows)[None, None]  # (1, 1, tokens, length)
-        if fillers is not None:  # which see each other: of no token at all, attention would be NaN
+        if fillers is not None:  # padding attends to padding: attention to no token would be NaN
             none = ops.reshape(fillers, (-1, 1, 1, 1))
             seen = ops.logical_and(seen, ops.logical_or(ops.arange(cache[0].shape[1]) >= none, rows < none))
         x = self.normed("post", self.norm1, x + self.attention.attend(y, *cache, mask=seen))
@@ -169,7 +170,7 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
 
 
 def _written(old, new, place):
-    """Returns a cache's keys or values with those of new words; of one word by a choice, which all runtimes have."""
+    """Writes new keys or values into a cache; for one token by `where`, which all runtimes have."""
     if new.shape[1] > 1:
         return ops.slice_update(old, (0, place, 0, 0), new)
     return ops.where(ops.arange(old.shape[1])[:, None, None] == place, new, old)

@@ -1,4 +1,4 @@
-"""The GELU in training, whose gradient keeps nothing but the input; and all activations by name, for other layers."""
+"""A GELU whose gradient stores only the input, and all activations by name."""
 
 import math
 
@@ -25,14 +25,14 @@ BY_NAME = {"relu": keras.activations.relu, "exact": keras.activations.gelu, "tan
 
 
 def recomputed_gelu(x, approximate):
-    """Computes the GELU (Hendrycks and Gimpel 2016, arXiv:1606.08415), whose gradient needs the input alone.
+    """Computes the GELU (Hendrycks and Gimpel 2016, arXiv:1606.08415), with a gradient that stores only the input.
 
-    What automatic differentiation makes of the formula keeps its tanh or error function for each layer, as large as
-    the input. Here the gradient computes it again, and by another formula: XLA would keep what is the same.
+    Automatic differentiation would also store the tanh or the error function, as large as the input, for each layer.
+    Here the gradient recomputes it, by a different formula: XLA would merge equal expressions and store the result.
 
     Args:
-        x: Tensor.
-        approximate: Whether to compute it with tanh.
+        x: Tensor of any shape.
+        approximate: Whether to use the approximation by tanh.
 
     Returns:
         Tensor like `x`.
@@ -49,12 +49,12 @@ def recomputed_gelu(x, approximate):
 
 
 def _tanh_slope(x):
-    """Returns the derivative of `x / (1 + exp(-inner))`, which is the form with tanh."""
+    """Returns the derivative of the tanh approximation, written as `x / (1 + exp(-inner))`."""
     square = x * x
     share = 1 / (1 + ops.exp(-2 * SLOPE * x * (1 + CUBE * square)))
     return share + x * share * (1 - share) * (2 * SLOPE * (1 + 3 * CUBE * square))
 
 
 def _exact_slope(x):
-    """Returns the normal distribution's function, and its density times `x`."""
+    """Returns the derivative of the exact GELU: the normal distribution function, plus `x` times its density."""
     return 0.5 + 0.5 * ops.erf(x * math.sqrt(0.5)) + x * (SLOPE / 2) * ops.exp(-0.5 * x * x)

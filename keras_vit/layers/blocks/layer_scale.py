@@ -23,7 +23,7 @@ class LayerScale(Layer):
         `(batch, ..., width)`.
 
     Output shape:
-        The input's.
+        Same as the input shape.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""A block that merges similar tokens, and the layer that gives each patch its token again."""
+"""A block that merges similar tokens, and the layer that undoes merging."""
 
 import math
 
@@ -18,18 +18,18 @@ class MergingBlock(WithPrefix, TransformerBlock):
     """A `TransformerBlock` that merges its most similar tokens between attention and MLP.
 
     Token merging, Bolya et al. 2023 (arXiv:2210.09461), section 3. Attention is proportional: the logarithm of the
-    number of patches in a token is added to the logits of all attention to it. Merged tokens are means over patches.
+    number of patches in a token is added to the logits of attention to it. Merged tokens are means over their patches.
 
     Args:
-        merged: Number of tokens to merge, at most half of the patches' tokens; 0 for attention in proportion only.
-        num_prefix: Number of tokens before the first patch, which stay as they are; `None` to read it off the layers
-            before, in a functional model from a `PatchEncoder` on.
+        merged: Number of tokens to merge, at most half of the patch tokens; 0 for proportional attention only.
+        num_prefix: Number of tokens before the first patch, which are not merged; `None` to infer it from the layers
+            before, in a functional model with a `PatchEncoder`.
         kwargs: Arguments of `TransformerBlock`, without `rotary` and `relative`: a merged token has no position.
 
     Call arguments:
         x: Tensor of tokens.
-        sources: Integer tensor, `(batch, prefix + patches, 1)`: the token that each token of the first block is in now.
-            `None` if no token was merged before.
+        sources: Integer tensor, `(batch, prefix + patches, 1)`: for each token of the first block, the index of the
+            token that it is part of now. `None` if no token was merged before.
         return_attention_scores: As in `MultiHeadSelfAttention`.
         training: Whether dropout and stochastic depth are on.
         scores_offset: As in `MultiHeadSelfAttention`.
@@ -38,7 +38,8 @@ class MergingBlock(WithPrefix, TransformerBlock):
         `(batch, tokens, width)`.
 
     Output shape:
-        `(batch, tokens - merged, width)` and the `sources` of these tokens. With `return_attention_scores` also
+        `(batch, tokens - merged, width)` and int32 `sources`, `(batch, prefix + patches, 1)`. With
+        `return_attention_scores` also
         `(batch, heads, tokens, tokens)`.
 
     Raises:
@@ -65,7 +66,7 @@ class MergingBlock(WithPrefix, TransformerBlock):
 
     def prefix_found(self, x):
         prefix = prefix_of(x) if keras.utils.is_keras_tensor(x) else None
-        return super().prefix_found(x) if self.merged else prefix or 0  # which no layer after it may miss
+        return super().prefix_found(x) if self.merged else prefix or 0  # later layers may need it
 
     def call(self, x, sources=None, return_attention_scores=False, training=None, scores_offset=None):
         tokens = x.shape[1]
@@ -98,11 +99,11 @@ class MergingBlock(WithPrefix, TransformerBlock):
         return x, sources, *scores
 
     def count(self, tokens):
-        """Returns how many tokens are merged of this number of them: at most half of those after the prefix."""
+        """Returns the number of tokens to merge, of this number of tokens: at most half of the patch tokens."""
         return min(self.merged, (tokens - self.num_prefix) // 2)
 
     def merging_macs(self, tokens, width):
-        """Returns the multiply-adds of merging, less those of the merged tokens in the MLP, which is built for all."""
+        """Returns the multiply-adds of merging, minus those that the MLP saves on merged tokens."""
         count = self.count(tokens)
         first, second = (len(part[0]) for part in kinds(np.zeros((1, tokens)), self.num_prefix)[1:])
         matching, means = first * second * width // self.num_heads, first * (first - count + second) * width
@@ -126,14 +127,14 @@ class MergingBlock(WithPrefix, TransformerBlock):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Unmerge(Layer):
-    """Gives each patch the token that it was merged into, so that what follows sees as many tokens as without merging.
+    """Undoes token merging: copies each merged token to all of its patches.
 
     Call arguments:
-        x: Tensor of tokens, from a `MergingBlock`.
-        sources: Its second output.
+        x: Tensor of tokens, the first output of a `MergingBlock`.
+        sources: Integer tensor, the second output of that block.
 
     Input shape:
-        `(batch, tokens, width)`.
+        `(batch, tokens, width)` and `(batch, prefix + patches, 1)`.
 
     Output shape:
         `(batch, prefix + patches, width)`.

@@ -21,14 +21,14 @@ class MLP(Layer):
     Args:
         hidden_dim: Channels between the two layers.
         gelu: `"tanh"`, the approximation that Google and big_vision train with; `"exact"` (the error function), as
-            in timm and Hugging Face; `"quick"` (`x * sigmoid(1.702 x)`), as in OpenAI's CLIP; or `"relu"` in its place,
-            as in the original Transformer.
+            in timm and Hugging Face; `"quick"` (`x * sigmoid(1.702 x)`), as in OpenAI's CLIP; or `"relu"`, as in the
+            original Transformer.
         swiglu: Whether the first layer also computes a gate, and `silu(gate) * x` replaces the GELU. Shazeer 2020
             (arXiv:2002.05202); as in DINOv2's giant.
         use_bias: Whether the dense layers have a bias.
         inner_norm: Whether the hidden channels are normalized before the second layer.
-        rms_norm: Whether that normalization is by the root mean square; else layer normalization.
-        epsilon: Added to the variance in it.
+        rms_norm: Whether that is an RMS normalization; else a layer normalization.
+        epsilon: Epsilon of that normalization.
         dropout: Rate of the dropout after each dense layer.
 
     Call arguments:
@@ -39,7 +39,7 @@ class MLP(Layer):
         `(batch, ..., width)`.
 
     Output shape:
-        Same as the input.
+        Same as the input shape.
 
     Raises:
         ValueError: For an unknown `gelu`, or a number outside its range.
@@ -93,7 +93,7 @@ class MLP(Layer):
         return self.drop2(tokenwise(self.fc2, x), training=training)  # (batch, ..., width)
 
     def activation(self, x, training=False):
-        """Applies the GELU, or the gate, to the first layer's output. Returns `(batch, ..., hidden_dim)`."""
+        """Returns `(..., hidden_dim)` from the first layer's output, as wide or, with `swiglu`, twice as wide."""
         if self.swiglu:
             gate, x = ops.split(x, 2, axis=-1)
             return ops.silu(gate) * x

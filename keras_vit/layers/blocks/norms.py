@@ -1,4 +1,4 @@
-"""The normalization of tokens: of the last axis, by mean and variance or by the root mean square alone."""
+"""Layer and RMS normalization of tokens, over the last axis."""
 
 import keras
 
@@ -8,9 +8,15 @@ NORM = {"rms_norm": False, "epsilon": 1e-6}  # the options of every normalizatio
 
 
 def norm(name, *, rms_norm, epsilon, dtype, weights=True):
-    """Returns a layer normalization, or with `rms_norm` that of Zhang and Sennrich 2019 (arXiv:1910.07467).
+    """Returns a normalization layer over the last axis.
 
-    Without `weights`, a layer normalization neither scales nor shifts.
+    Args:
+        name: Name of the layer.
+        rms_norm: Whether it is an RMS normalization (Zhang and Sennrich 2019, arXiv:1910.07467); else layer
+            normalization.
+        epsilon: Epsilon of the normalization.
+        dtype: Precision policy.
+        weights: Whether a layer normalization has a learned scale and shift.
     """
     if rms_norm:
         return keras.layers.RMSNormalization(epsilon=epsilon, name=name, dtype=dtype)
@@ -18,8 +24,8 @@ def norm(name, *, rms_norm, epsilon, dtype, weights=True):
 
 
 class WithNormOrder:
-    """Part of a block whose residual branches have their normalizations where `norm_order` says."""
+    """Mixin for a block with `norm_order`, the position of the normalization in its residual branches."""
 
     def normed(self, order, norm, x):
-        """Returns tokens, normalized if the block has this order."""
+        """Returns tokens, `(batch, ..., width)`, normalized if `norm_order` equals `order`."""
         return tokenwise(norm, x) if order == self.norm_order else x

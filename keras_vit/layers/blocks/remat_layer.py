@@ -1,4 +1,4 @@
-"""Gradient checkpointing of a layer with dropout in it."""
+"""Gradient checkpointing of layers with dropout."""
 
 import keras
 
@@ -7,15 +7,15 @@ from keras_vit.utils.keras_private import sublayers
 
 
 class RematLayer(Layer):
-    """Base class of a layer that `keras.RematScope` rematerializes (gradient checkpointing) with the right gradients.
+    """Base class of a layer with correct gradients under gradient checkpointing (`keras.RematScope`).
 
-    A plain layer cannot: its dropout would draw again in the backward pass, and TensorFlow's `recompute_grad` takes no
-    keyword arguments in a graph. Here the seeds are drawn once, before the forward pass, and arguments other than the
-    first are constants. Only training is rematerialized.
+    In a plain layer, dropout would draw new random numbers in the backward pass, and TensorFlow's `recompute_grad`
+    takes no keyword arguments in a graph. Here seeds are drawn once, before the forward pass, and arguments other than
+    the first are constants. Only training is checkpointed.
     """
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
-        """Returns `layer_call`, rematerialized if the scope asks for this layer. Keras calls this method."""
+        """Returns `layer_call`, checkpointed if the scope includes this layer. Keras calls this method."""
         training = kwargs.get("training")
         options = {
             name: value for name, value in kwargs.items() if name != "training"
@@ -26,7 +26,7 @@ class RematLayer(Layer):
         def call(x, *more, **settings):
             generators = [getattr(layer, "seed_generator", None) for layer in sublayers(self)]
             values = [(generator.state, generator.next()) for generator in generators if generator is not None]
-            if keras.backend.backend() == "jax":  # trains in a scope of its own, which the one below hides
+            if keras.backend.backend() == "jax":  # JAX trains in its own stateless scope, which the scope below hides
                 values += [(weight, weight.value) for weight in self.weights]
 
             def stateless(x):

@@ -16,7 +16,7 @@ class StochasticDepth(Layer):
 
     Args:
         rate: Probability of dropping a sample, from 0 to below 1.
-        seed: Optional integer.
+        seed: Integer seed; `None` for a random one.
 
     Call arguments:
         x: Tensor, batch first.
@@ -26,7 +26,7 @@ class StochasticDepth(Layer):
         `(batch, ...)`.
 
     Output shape:
-        The input's.
+        Same as the input shape.
 
     Raises:
         ValueError: If `rate` is outside [0, 1).

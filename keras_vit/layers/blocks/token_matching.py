@@ -1,6 +1,6 @@
-"""Token merging: which tokens are alike, and their means. Bolya et al. 2023 (arXiv:2210.09461).
+"""Token merging: matching of similar tokens, and their means. Bolya et al. 2023 (arXiv:2210.09461).
 
-Comparisons and matrix products of three axes only: accelerators of phones refuse operators that sort or gather, and
+It uses only comparisons and matrix products of rank 3: accelerators in phones do not support sorting, gathering, or
 slices of matrices.
 """
 
@@ -9,28 +9,29 @@ from keras import ops
 
 
 def kinds(x, num_prefix):
-    """Splits tokens, `(batch, tokens, ...)`, into the prefix, every second token from the first, and the others.
+    """Splits tokens, `(batch, tokens, ...)`, into the prefix, tokens of the first kind, and tokens of the second kind.
 
-    The published code counts from the first prefix token, so it decides of which kind the first patch is.
+    The kinds alternate. As in the published code, they are counted from the first prefix token, so that the number of
+    prefix tokens determines the kind of the first patch.
     """
     odd = num_prefix % 2
     return x[:, :num_prefix], x[:, num_prefix + odd :: 2], x[:, num_prefix + 1 - odd :: 2]
 
 
 def match(keys, merged, num_prefix):
-    """Matches similar tokens, and returns where the tokens of the first kind are after merging.
+    """Matches similar tokens, and returns the index of each token of the first kind after merging.
 
     Section 3 and appendix D. Each token of the first kind proposes to the one of the second kind whose key has the
     largest cosine similarity; the `merged` best proposals are accepted. Prefix tokens stay. After them come
-    the remaining tokens of the first kind, then those of the second.
+    the remaining tokens of the first kind, then the tokens of the second kind.
 
     Args:
-        keys: Tensor, `(batch, tokens, width)`.
-        merged: Number of tokens to merge, from 1 to half of the tokens that are no prefix.
+        keys: Tensor of keys, `(batch, tokens, head_dim)`, the mean over the heads.
+        merged: Number of tokens to merge, from 1 to half of the patch tokens.
         num_prefix: Number of prefix tokens.
 
     Returns:
-        float32 tensor, `(batch, tokens of the first kind, 1)`: places after the prefix, from 0.
+        float32 tensor, `(batch, tokens of the first kind, 1)`: indices after the prefix, from 0.
     """
     _, first, second = kinds(ops.cast(keys, "float32"), num_prefix)
     alike = ops.matmul(first, ops.swapaxes(second, 1, 2)) * _inverse_norm(first)  # (batch, first, second)
@@ -38,13 +39,13 @@ def match(keys, merged, num_prefix):
     best = ops.max(alike, axis=-1, keepdims=True)  # (batch, first, 1)
     less = ops.cast(alike < best, "float32")
     order = ops.arange(second.shape[1], dtype="float32")
-    chosen = ops.min(less * second.shape[1] + order, axis=-1, keepdims=True)  # as argmax, which Keras computes on bits
+    chosen = ops.min(less * second.shape[1] + order, axis=-1, keepdims=True)  # argmax: Keras computes its own on bits
 
     earlier = ops.convert_to_tensor(np.tri(first.shape[1], k=-1, dtype="float32"))
     others = ops.swapaxes(best, 1, 2)
     better = ops.cast(others > best, "float32")
     equal = ops.cast(ops.equal(others, best), "float32")
-    rank = ops.sum(better + equal * earlier, axis=-1, keepdims=True)  # of equal proposals the earlier is better
+    rank = ops.sum(better + equal * earlier, axis=-1, keepdims=True)  # among equal proposals, the earlier is better
     accepted = ops.cast(rank < merged, "float32")
     # Without a prefix the published code leaves the tokens in the order of their proposals.
     rest = ops.swapaxes(1 - accepted, 1, 2)
@@ -53,14 +54,17 @@ def match(keys, merged, num_prefix):
 
 
 def merge(x, sizes, place, merged, num_prefix):
-    """Returns the tokens after merging: means over the patches that they hold.
+    """Merges tokens: each new token is the mean over its patches.
 
     Args:
         x: Tensor of tokens, `(batch, tokens, width)`.
-        sizes: Number of patches in each token, `(batch, tokens, 1)`.
-        place: From `match`.
+        sizes: float32 number of patches in each token, `(batch, tokens, 1)`.
+        place: Result of `match`.
         merged: As in `match`.
         num_prefix: As in `match`.
+
+    Returns:
+        Tensor, `(batch, tokens - merged, width)`.
     """
     (prefix, first, second), (_, of_first, of_second) = kinds(x, num_prefix), kinds(sizes, num_prefix)
     count = first.shape[1] - merged
@@ -72,7 +76,7 @@ def merge(x, sizes, place, merged, num_prefix):
 
 
 def places(place, merged, tokens, num_prefix):
-    """Returns where all tokens are after merging: float32, `(batch, tokens, 1)`."""
+    """Returns the index of each token after merging, float32 `(batch, tokens, 1)`, from the result of `match`."""
     others = tokens - num_prefix - place.shape[1]
     of_second = place.shape[1] - merged + np.arange(others, dtype="float32")
     longer, none = max(place.shape[1], others), ops.zeros_like(place[:, :1])  # (batch, 1, 1)
@@ -90,28 +94,32 @@ def _inverse_norm(x):
 
 
 def is_at(place, count, dtype="float32"):
-    """Returns ones where tokens are: `(batch, tokens, count)` from floats or integers, `(batch, tokens, 1)`.
+    """Returns one-hot vectors, `(batch, tokens, count)`, from indices, floats or integers, `(batch, tokens, 1)`.
 
-    Not `ops.one_hot`, which makes 64-bit integers of them. Some runtimes compute whole numbers a little below.
+    `ops.one_hot` would need 64-bit integers. Indices may be inexact: some runtimes compute whole numbers a little low.
     """
     near = ops.abs(ops.cast(place, "float32") - ops.arange(count, dtype="float32")) < 0.5
     return ops.cast(near, dtype)
 
 
 def sizes_of(sources, tokens):
-    """Returns the number of patches (or prefix tokens) in each token, float32 `(batch, tokens, 1)`."""
+    """Returns the number of patches in each token, float32 `(batch, tokens, 1)`, from `sources` of a `MergingBlock`."""
     counts = ops.sum(is_at(sources, tokens), axis=1, keepdims=True)
     return ops.swapaxes(counts, 1, 2)
 
 
 def moved(places, sources):
-    """Returns the place of the token that each patch is in: float32, `(batch, prefix + patches, 1)`.
+    """Returns the new index of the token of each patch, float32 `(batch, prefix + patches, 1)`.
 
-    A sum, because some devices round the operands of matrix products, and with them places above 256.
+    It is computed by a sum: some devices round the operands of matrix products, and so indices above 256.
+
+    Args:
+        places: New index of each token, float32 `(batch, tokens, 1)`.
+        sources: Index of the token of each patch before, `(batch, prefix + patches, 1)`.
     """
     return ops.sum(is_at(sources, places.shape[1]) * ops.swapaxes(places, 1, 2), axis=-1, keepdims=True)
 
 
 def whole(x, sources):
-    """Returns the values of the token that each patch is in: `(batch, prefix + patches, width)`."""
+    """Returns the token of each patch, `(batch, prefix + patches, width)`, from tokens, `(batch, tokens, width)`."""
     return ops.matmul(is_at(sources, x.shape[1], x.dtype), x)

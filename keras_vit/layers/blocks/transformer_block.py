@@ -1,4 +1,4 @@
-"""The encoder block."""
+"""The Transformer encoder block."""
 
 import inspect
 from typing import Literal
@@ -26,25 +26,25 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
     Args:
         num_heads: Number of attention heads; must divide the width.
         mlp_dim: Channels between the two dense layers of the MLP.
-        norm_order: Where each branch has its normalization: `"pre"`, `x + f(norm(x))`, as in the ViT paper; `"post"`,
+        norm_order: Position of the normalization in each branch: `"pre"`, `x + f(norm(x))`, as in ViT; `"post"`,
             `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762); or `"res-post"`, `x + norm(f(x))`, as
             in Swin V2 (Liu et al. 2022, arXiv:2111.09883, section 3.2).
         qkv_bias: Whether query, key and value have a bias.
-        key_bias: Whether the key has one too; DINOv3's has none. See `MultiHeadSelfAttention`.
+        key_bias: Whether the key has a bias too; `False` for DINOv3. See `MultiHeadSelfAttention`.
         proj_bias: Whether the attention's projection and the MLP have biases.
         qk_norm: Whether query and key are normalized in each head.
         rotary: Arguments of `RotaryPositions` for queries and keys, or `None`.
         relative: Arguments of `RelativePositions` for the scores, or `None`.
         gelu: `"tanh"` (Google, big_vision), `"exact"` (timm, Hugging Face) or `"quick"` (OpenAI's CLIP); see `MLP`.
         swiglu: Whether the MLP is gated, as in DINOv2's giant; see `MLP`.
-        sub_norm: Which sublayers have a normalization before their last matrix too: `"mlp"`, `"both"` (the attention
+        sub_norm: Sublayers with a normalization before their last dense layer too: `"mlp"`, `"both"` (the attention
             too) or `None`. Wang et al. 2022 (arXiv:2210.06423); as in EVA-02 (arXiv:2303.11331).
-        rms_norm: Whether all normalizations are by the root mean square (arXiv:1910.07467); else layer normalizations.
-        epsilon: Added to the variance in the normalizations.
+        rms_norm: Whether all normalizations are RMS normalizations (arXiv:1910.07467); else layer normalizations.
+        epsilon: Epsilon of the normalizations.
         dropout: Rate of the dropout after the attention's projection and in the MLP.
         attention_dropout: Rate of the dropout on the attention scores.
-        stochastic_depth: Probability to drop each branch for a sample.
-        layer_scale: Initial value of a `LayerScale` on each branch; no `LayerScale` if `None`.
+        stochastic_depth: Probability that a branch is dropped for an image.
+        layer_scale: Initial value of a `LayerScale` on each branch; `None` for no `LayerScale`.
 
     Call arguments:
         x: Tensor of tokens.
@@ -69,7 +69,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
     (2, 50, 64)
     """
 
-    norm = staticmethod(norm)  # makes `norm1` and `norm2`
+    norm = staticmethod(norm)  # function that makes `norm1` and `norm2`
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         )
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
         self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
-        self.scale1 = self.scale2 = keras.activations.linear  # as it is
+        self.scale1 = self.scale2 = keras.activations.linear  # identity
         layers = [self.norm1, self.attention, self.norm2, self.mlp, self.path1, self.path2]
         if self.layer_scale is not None:
             self.scale1 = LayerScale(self.layer_scale, name="scale1", dtype=dtype)

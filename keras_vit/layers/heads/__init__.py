@@ -1,1 +1,1 @@
-"""From tokens to answers."""
+"""Pooling and heads: from tokens to outputs."""

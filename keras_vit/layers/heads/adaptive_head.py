@@ -1,4 +1,4 @@
-"""Tokens back to an image, under a condition."""
+"""The last layer of a DiT: from tokens to an image."""
 
 import keras
 from keras import ops
@@ -13,20 +13,20 @@ from keras_vit.utils.typed import AboveZero, Positive
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class AdaptiveHead(Layer):
-    """Makes of each token its patch of an image: the last layer of a DiT.
+    """Turns each token into a patch of an image: the last layer of a DiT.
 
-    Peebles and Xie 2023 (arXiv:2212.09748), section 3.2, "Transformer decoder": a layer normalization, which a dense
-    layer scales and shifts by the condition, and a linear layer. Both dense layers begin at zero.
+    Peebles and Xie 2023 (arXiv:2212.09748), section 3.2, "Transformer decoder": a layer normalization, with scale and
+    shift computed from the condition, and a linear layer. Both dense layers are initialized with zeros.
 
     Args:
         channels: Channels of the image.
         patch_size: Pixels of a patch: an integer or `(height, width)`.
         grid: `(rows, columns)` of the patches.
-        epsilon: Added to the variance in the normalization.
+        epsilon: Epsilon of the normalization.
 
     Call arguments:
         x: Tensor of tokens, row by row.
-        condition: Tensor with a vector for each sample.
+        condition: Tensor with a vector for each image.
 
     Input shape:
         `(batch, rows * columns, width)` and `(batch, any width)`.

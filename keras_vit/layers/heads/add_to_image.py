@@ -1,4 +1,4 @@
-"""The image, enlarged, plus what a model adds to it."""
+"""Adds a model's output to its input image."""
 
 import keras
 from keras import ops
@@ -7,23 +7,23 @@ from keras_vit.layers.base import Layer
 from keras_vit.utils.resampling import resize_matrix
 from keras_vit.utils.typed import Positive, Switch
 
-HALF = 127.5  # a change of 1 of a model whose pixels were rescaled to -1 ... 1
+HALF = 127.5  # pixels per unit of a model whose pixels are rescaled to -1..1
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class AddToImage(Layer):
-    """Adds a model's output, times 127.5, to the image, which is enlarged by Keys' cubic convolution where needed.
+    """Adds a model's output, times 127.5, to the image, enlarged by Keys' cubic convolution if `scale` is above 1.
 
-    A change of one channel is added to every channel of the image: it changes the brightness alone. A gray image
-    becomes one of as many equal channels as the change has.
+    A change of one channel is added to all channels of the image: it changes only the brightness. A gray image is
+    repeated to the channels of the change.
 
     Args:
         scale: Factor on both sides of the image.
-        keep_brightness: Whether the brightness of the image stays: of a change of red, green and blue, the part that
-            alters it (BT.601) is taken off.
+        keep_brightness: Whether to keep the brightness of the image: its change (BT.601) is subtracted from a change of
+            red, green and blue.
 
     Call arguments:
-        inputs: A pair: images, pixels from 0 to 255; and changes.
+        inputs: Pair of images, pixels from 0 to 255, and changes.
 
     Input shape:
         `(batch, height, width, channels)`, of known sizes, and `(batch, scale * height, scale * width, 1 or channels)`;

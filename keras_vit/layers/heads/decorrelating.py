@@ -7,7 +7,7 @@ SCALE = 8.0  # large, so that training changes them slowly; normalization follow
 
 
 def decorrelating(shape, dtype=None):
-    """Returns the kernels of a convolution as three-dimensional cosine transforms, each with both signs.
+    """Initializes the kernels of a convolution as three-dimensional cosine transforms, each with both signs.
 
     Basis vectors of the discrete cosine transform (Ahmed, Natarajan and Rao 1974, "Discrete cosine transform") along
     rows, columns and channels. Low frequencies come first, because photographs vary most along them. Over red, green
@@ -16,7 +16,10 @@ def decorrelating(shape, dtype=None):
 
     Args:
         shape: `(rows, columns, channels, filters)`.
-        dtype: Of the result.
+        dtype: Dtype of the result.
+
+    Returns:
+        Tensor of this shape.
 
     Raises:
         ValueError: If there are more filters than basis vectors, counting both signs.
@@ -33,7 +36,7 @@ def decorrelating(shape, dtype=None):
 
 
 def _basis(sides, wave):
-    """Returns the product of one cosine along each axis, of length 1."""
+    """Returns the product of one cosine along each axis, an array of shape `sides`, with norm 1."""
     array = np.ones(())
     for side, number in zip(sides, wave):
         array = np.multiply.outer(array, np.cos(np.pi * (np.arange(side) + 0.5) * number / side))

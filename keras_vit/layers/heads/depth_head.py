@@ -1,4 +1,4 @@
-"""Tokens of several blocks to a depth map."""
+"""The head of DPT and Depth Anything: from tokens of several blocks to a depth map."""
 
 from collections.abc import Sequence
 
@@ -19,35 +19,34 @@ ENDS = {"relu": ops.relu, "sigmoid": ops.sigmoid, None: lambda x: x}
 class DepthHead(Fusion):
     """Fuses the tokens of several blocks from coarse to fine, then estimates the depth of each pixel.
 
-    As `DPTHead`, but every enlargement aligns the corners, and three convolutions end in one number a pixel. Ranftl et
-    al. 2021 (arXiv:2103.13413), section 3 and appendix A; Yang et al. 2024 (arXiv:2406.09414) without `readout`.
+    Unlike in `DPTHead`, enlargement aligns the corners, and three convolutions end in one channel. Ranftl et al. 2021
+    (arXiv:2103.13413), section 3 and appendix A; Yang et al. 2024 (arXiv:2406.09414) without `readout`.
 
     Args:
         grid: `(rows, columns)` of the patches.
-        filters: Channels of the fused maps.
-        size: `(height, width)` of the depth map; `None` for twice the fused map, as in DPT.
+        filters: Channels of the fused feature maps.
+        size: `(height, width)` of the depth map; `None` for twice the size of the fused feature map, as in DPT.
         factors: As in `DPTHead`, without `None`.
         neck: As in `DPTHead`.
-        readout: What the first of the tokens before the patches, the class token, does: `"ignore"` drops it, `"add"`
-            adds it to each patch, `"project"` joins it to each patch, and a dense layer with a GELU makes one token of
-            both.
-        gelu: That GELU: `"exact"`, `"tanh"` or `"quick"`.
-        doubles: Whether each fused map is enlarged by two, and the next finer one resized to it, as in DPT; else it is
-            enlarged to the next finer one, as in Depth Anything.
+        readout: Use of the class token, the first token: `"ignore"` drops it; `"add"` adds it to each patch token;
+            `"project"` concatenates it to each patch token, and a dense layer with a GELU projects both to one token.
+        gelu: GELU of the readout: `"exact"`, `"tanh"` or `"quick"`.
+        doubles: Whether each fused feature map is enlarged by two, and the next finer one resized to it, as in DPT;
+            else it is enlarged to the next finer one, as in Depth Anything.
         batch_norm: Whether batch normalization follows the residual convolutions.
         hidden: Channels before the last convolution.
-        end: `"relu"` or `"sigmoid"`, which ends the layer; `None` for neither.
-        scale: Factor on what it returns, such as the largest depth in meters after a sigmoid.
+        end: Last activation, `"relu"`, `"sigmoid"` or `None`.
+        scale: Factor of the output, such as the largest depth in meters after a sigmoid.
 
     Call arguments:
-        tokens: List of the blocks' tokens, or those of one block.
-        training: Whether batch normalization uses the batch.
+        tokens: List of tensors, the tokens of several blocks, or one tensor.
+        training: Whether batch normalization uses the statistics of the batch.
 
     Input shape:
         A list of `(batch, tokens, width)`, of known sizes: any number of tokens, then `rows * columns` of patches.
 
     Output shape:
-        `(batch, height, width, 1)`, float32.
+        `(batch, height, width, 1)`, float32: at least 0 with `"relu"`, 0 to `scale` with `"sigmoid"`.
 
     Raises:
         ValueError: For an argument outside its range, or other shapes.
@@ -119,7 +118,7 @@ class DepthHead(Fusion):
         return ENDS[self.end](self.depth(x)) * self.scale  # (batch, height, width, 1)
 
     def _map(self, i, tokens):
-        """Returns the tokens of a block as a feature map, `(batch, rows, columns, width)`."""
+        """Returns block i's tokens, `(batch, tokens, width)`, as a feature map, `(batch, rows, columns, width)`."""
         rows, columns = self.grid
         patches = tokens[:, tokens.shape[1] - rows * columns :]
         if self.readout != "ignore":
@@ -136,7 +135,7 @@ class DepthHead(Fusion):
         return self.size or tuple(2 * side for side in self.larger[0])
 
     def _shapes(self, input_shape):
-        """Returns a list of the shapes of the blocks' tokens, also for one block."""
+        """Returns a list of input shapes, also for one block; raises ValueError for other shapes."""
         one = not isinstance(input_shape[0], (list, tuple))
         shapes = [tuple(shape) for shape in ([input_shape] if one else input_shape)]
         least = self.grid[0] * self.grid[1] + (self.readout != "ignore")

@@ -1,4 +1,4 @@
-"""DPT's head: feature maps of several scales, fused by convolutions."""
+"""The head of DPT: fuses feature maps of several scales by convolutions."""
 
 from collections.abc import Sequence
 
@@ -14,31 +14,31 @@ from keras_vit.utils.typed import Rate, Switch
 class DPTHead(Fusion):
     """Fuses feature maps of several blocks from coarse to fine, then classifies each position.
 
-    Each map is projected, enlarged or reduced by its factor, and added to the fused coarser ones; residual
-    convolutions follow. After each fusion the map is enlarged to the next finer one, and after the last by two.
-    Ranftl et al. 2021, "Vision Transformers for Dense Prediction" (arXiv:2103.13413), section 3.1. Unlike the authors'
-    code, it enlarges with half-pixel centers, as TensorFlow, JAX and all export formats do.
+    Each feature map is projected, enlarged or reduced by its factor, and added to the fused coarser ones; residual
+    convolutions follow. After each fusion the result is enlarged to the size of the next finer feature map, and after
+    the last one by two. Ranftl et al. 2021, "Vision Transformers for Dense Prediction" (arXiv:2103.13413), section 3.1.
+    Unlike the authors' code, it resizes with half-pixel centers, as TensorFlow, JAX and all export formats do.
 
     Args:
         units: Number of classes.
-        filters: Channels of the fused maps.
-        factors: Size of each map after reassembly, relative to its input; powers of two, finest map first. `None`
-            takes a map as it is, such as a convolutional stem's (DPT-Hybrid).
-        neck: Channels that each map is projected to; `None` for an eighth, a quarter, ... and all of its channels, as
-            in DPT-Base.
+        filters: Channels of the fused feature maps.
+        factors: Scale of each feature map after reassembly, relative to its input: powers of two, finest first. `None`
+            leaves a feature map unchanged, such as the output of a convolutional stem (DPT-Hybrid).
+        neck: Channels to which each feature map is projected; `None` for an eighth, a quarter, ... and all of its
+            channels, as in DPT-Base.
         batch_norm: Whether batch normalization follows the residual convolutions and the head's first one.
         dropout: Dropout rate before the classifier; 0.1 in the authors' code. On a CPU, XLA draws that many random
             numbers so slowly that a step can take several times as long.
 
     Call arguments:
         maps: List of feature maps, or one map.
-        training: Whether dropout is on and batch normalization uses the batch.
+        training: Whether dropout is on and batch normalization uses the statistics of the batch.
 
     Input shape:
         A list of `(batch, rows, columns, channels)`, of known sizes.
 
     Output shape:
-        `(batch, 2 * rows, 2 * columns, units)`, where rows and columns are the first map's after reassembly.
+        `(batch, 2 * rows, 2 * columns, units)`, logits; rows and columns are of the first feature map after reassembly.
 
     Raises:
         ValueError: For an argument outside its range, or another number of maps than factors.
@@ -87,7 +87,7 @@ class DPTHead(Fusion):
         return self.classifier(self.drop(x, training=training))  # (batch, 2 * rows, 2 * columns, units)
 
     def _shapes(self, input_shape):
-        """Returns a list of the maps' shapes, also for one map."""
+        """Returns a list of input shapes, also for one feature map; raises ValueError for other shapes."""
         one = not isinstance(input_shape[0], (list, tuple))
         shapes = [tuple(shape) for shape in ([input_shape] if one else input_shape)]
         if len(shapes) != len(self.factors) or any(len(shape) != 4 or None in shape[1:] for shape in shapes):

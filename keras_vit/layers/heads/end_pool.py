@@ -1,4 +1,4 @@
-"""Takes the token of the word that ends a text."""
+"""Pools a text into the token at its end."""
 
 import keras
 from keras import ops
@@ -9,16 +9,16 @@ from keras_vit.utils.typed import Whole
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class EndPool(Layer):
-    """Takes the token at the end of each text, as CLIP does: what is padded behind it does not matter.
+    """Returns the token at the end of each text, as in CLIP; padding after it has no effect.
 
     Radford et al. 2021 (arXiv:2103.00020), section 2.4.
 
     Args:
-        end: The id that ends a text; its first place counts, and the first token of a text without it. `None` for the
-            largest id of the text, whichever it is, as in OpenAI's files.
+        end: Id of the end. The token at its first occurrence is returned; in a text without it, the first token. `None`
+            for the largest id of each text, as in OpenAI's files.
 
     Call arguments:
-        inputs: Pair of tokens and the ids of their words.
+        inputs: Pair of tokens and the ids of their words, integers.
 
     Input shape:
         `(batch, words, width)` and `(batch, words)`.

@@ -1,4 +1,4 @@
-"""The fusion of feature maps of several scales by convolutions, which DPT's heads begin with."""
+"""Fusion of feature maps of several scales by convolutions, the common part of DPT's heads."""
 
 import keras
 from keras import ops
@@ -13,21 +13,22 @@ POWERS = (None, *(2.0**i for i in range(-4, 5)))
 class Fusion(Layer):
     """Base class of heads on feature maps of several blocks. Ranftl et al. 2021 (arXiv:2103.13413), section 3.1.
 
-    Each map is projected, enlarged or reduced by its factor, and added to the fused coarser ones; residual
-    convolutions follow. After each fusion the map is enlarged to the next finer one, and after the last by two.
+    Each feature map is projected, enlarged or reduced by its factor, and added to the fused coarser ones; residual
+    convolutions follow. After each fusion the result is enlarged to the size of the next finer feature map, and after
+    the last one by two.
 
     A subclass has the attributes `filters`, `factors`, `neck` and `batch_norm`, and calls `build_fusion` and `fuse`.
     """
 
-    doubles = False  # whether each fused map is enlarged by two, and the next finer one resized to it
+    doubles = False  # see `DepthHead`
 
     @staticmethod
     def enlarge(x, size):
-        """Returns feature maps of another size, `(rows, columns)`."""
+        """Resizes feature maps, `(batch, rows, columns, channels)`, to `size`, `(rows, columns)`."""
         return resized(x, size)
 
     def check_fusion(self, factors, neck, **counts):
-        """Returns `factors` and `neck` as tuples; raises ValueError if they cannot be."""
+        """Returns `factors` and `neck` as tuples; raises ValueError if they, or `counts`, are out of range."""
         checks.positive(**counts)
         factors = checks.sequence("factors", factors)
         if not factors or any(factor not in POWERS for factor in factors):
@@ -45,7 +46,7 @@ class Fusion(Layer):
         return factors, neck
 
     def build_fusion(self, shapes):
-        """Builds the layers for maps of these shapes, finest first."""
+        """Builds the layers for feature maps of these shapes, `(batch, rows, columns, channels)`, finest first."""
         dtype, filters, levels = self.dtype_policy, self.filters, range(len(shapes))
         sizes = []  # (rows, columns) of each map after reassembly
         self.reassemble = []
@@ -65,21 +66,29 @@ class Fusion(Layer):
         self.skips = [_Residual(self.batch_norm, name=f"skip{i}", dtype=dtype) for i in levels[:-1]]
         self.fusions = [_Residual(self.batch_norm, name=f"fusion{i}", dtype=dtype) for i in levels]
         self.projs = [keras.layers.Conv2D(filters, 1, data_format=LAST, name=f"proj{i}", dtype=dtype) for i in levels]
-        self.sizes = self.fused_sizes(sizes)  # (rows, columns) of each map when the coarser ones are added
-        self.larger = [(2 * self.sizes[0][0], 2 * self.sizes[0][1]), *self.sizes[:-1]]  # and after its fusion
+        self.sizes = self.fused_sizes(sizes)  # (rows, columns) of each feature map at its fusion
+        self.larger = [(2 * self.sizes[0][0], 2 * self.sizes[0][1]), *self.sizes[:-1]]  # and after it
         for layers, at in ((self.skips, self.sizes), (self.fusions, self.sizes), (self.projs, self.larger)):
             for layer, size in zip(layers, at):
                 layer.build((None, *size, filters))
 
     def fused_sizes(self, sizes):
-        """Returns the sizes at which maps of these sizes, finest first, are added."""
+        """Returns the `(rows, columns)` of each fusion, from the sizes of the feature maps, finest first."""
         if not self.doubles:
             return sizes
         rows, columns = sizes[-1]
         return [(rows << i, columns << i) for i in reversed(range(len(sizes)))]
 
     def fuse(self, maps, training=None):
-        """Returns the fused map, `(batch, rows, columns, filters)`, twice as large as the first after reassembly."""
+        """Fuses feature maps.
+
+        Args:
+            maps: List of tensors, `(batch, rows, columns, channels)`, finest first.
+            training: Whether batch normalization uses the statistics of the batch.
+
+        Returns:
+            Tensor, `(batch, rows, columns, filters)`, with twice the rows and columns of the first fusion.
+        """
         x = None
         for i in reversed(range(len(maps))):
             y = self.convs[i](self.reassemble[i](maps[i]))  # (batch, rows, columns, filters)
@@ -90,19 +99,21 @@ class Fusion(Layer):
 
 
 def resized(x, size):
-    """Returns feature maps of another size, bilinearly with half-pixel centers; of the same size as they are."""
+    """Resizes `(batch, rows, columns, channels)` to `size`, `(rows, columns)`, bilinearly with half-pixel centers."""
     return x if tuple(x.shape[1:3]) == size else ops.cast(ops.image.resize(x, size, data_format=LAST), x.dtype)
 
 
 def corner_aligned(x, size):
-    """Returns feature maps of another size, bilinearly, the first and the last pixels kept at the edges.
+    """Resizes feature maps bilinearly with aligned corners, as PyTorch's `interpolate(align_corners=True)`.
 
-    PyTorch's `interpolate(align_corners=True)`, as one product with a constant matrix for the rows and one for the
-    columns: operators of all formats that a model is exported to.
+    It uses one product with a constant matrix for the rows and one for the columns: all export formats have these.
 
     Args:
         x: Tensor, `(batch, rows, columns, channels)`, of known sizes.
-        size: `(rows, columns)`.
+        size: `(rows, columns)` of the result.
+
+    Returns:
+        Tensor, `(batch, *size, channels)`.
     """
     (rows, columns, channels), dtype = x.shape[1:], x.dtype
     if (rows, columns) == tuple(size):
@@ -116,7 +127,7 @@ def corner_aligned(x, size):
 
 
 class _Reassemble(Layer):
-    """A projection, then a transposed convolution that enlarges or a strided one that reduces."""
+    """A projection, then a transposed convolution that enlarges, or a strided convolution that reduces."""
 
     def __init__(self, channels, factor, **kwargs):
         super().__init__(**kwargs)
@@ -152,7 +163,7 @@ class _Reassemble(Layer):
 
 
 class _Residual(Layer):
-    """Two 3 x 3 convolutions, each after a ReLU, and a shortcut around them."""
+    """A residual branch of two 3 x 3 convolutions, each after a ReLU."""
 
     def __init__(self, batch_norm, **kwargs):
         super().__init__(**kwargs)
@@ -185,5 +196,5 @@ def norm(name, dtype):
 
 
 def scaled(side, factor):
-    """Returns a side after `_Reassemble`; a strided convolution rounds up."""
+    """Returns the rows or columns after `_Reassemble`; a strided convolution rounds up."""
     return int(side * factor) if factor >= 1 else -(-side // int(1 / factor))

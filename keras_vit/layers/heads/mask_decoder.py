@@ -1,4 +1,4 @@
-"""Segmenter's mask transformer."""
+"""The mask transformer of Segmenter."""
 
 import keras
 from keras import ops
@@ -14,17 +14,17 @@ from keras_vit.utils.typed import AboveZero, Positive, Rate
 class MaskDecoder(Layer):
     """Classifies patch tokens by learned class embeddings that attend to them.
 
-    One embedding per class joins the patch tokens in a few transformer blocks. A patch's logit for a class is the
-    cosine of the two projected tokens; a layer normalization over the classes, the mask norm, scales the logits.
+    One embedding per class joins the patch tokens in a few Transformer blocks. The logit of a patch and a class is the
+    cosine of their projected tokens; a layer normalization over the classes, the mask norm, scales the logits.
     Strudel et al. 2021, "Segmenter" (arXiv:2105.05633), section 3.3; the authors' code has an epsilon of 1e-5 and
-    the exact GELU. The mask norm of two classes would return little but their order: use a dense layer instead.
+    the exact GELU. For two classes, the mask norm would keep only their order: use a dense layer instead.
 
     Args:
         units: Number of classes, at least 3.
         num_heads: Number of attention heads; must divide the width.
         mlp_dim: Hidden channels of each MLP.
         depth: Number of transformer blocks.
-        width: Channels of the blocks; `None` for the input's.
+        width: Channels of the blocks; `None` for the width of the input.
         gelu: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
         epsilon: Epsilon of every layer normalization.
         dropout: Dropout rate in the blocks.
@@ -38,7 +38,7 @@ class MaskDecoder(Layer):
         `(batch, patches, width)`.
 
     Output shape:
-        `(batch, patches, units)`.
+        `(batch, patches, units)`, logits.
 
     Raises:
         ValueError: For an argument outside its range.
@@ -133,5 +133,5 @@ class MaskDecoder(Layer):
 
 
 def _unit(x):
-    """Divides each vector by its length, in float32: a square would overflow float16."""
+    """Normalizes vectors, `(..., width)`, to length 1, in float32: squares would overflow float16."""
     return ops.cast(ops.normalize(ops.cast(x, "float32"), axis=-1), x.dtype)

@@ -1,4 +1,4 @@
-"""Tokens back to pixels."""
+"""The head of image restoration: from tokens to pixels."""
 
 import keras
 from keras import ops
@@ -11,18 +11,19 @@ from keras_vit.utils.typed import Positive, Whole
 class PixelHead(Layer):
     """Turns the tokens of patches, and the feature map that the patches were cut from, into pixels.
 
-    A linear layer enlarges each token to its patch of the feature map, to which it is added. Residual branches of two
-    3 x 3 convolutions follow, without normalization (Lim et al. 2017, arXiv:1707.02921, "EDSR", figure 2c). At the
-    end a linear layer makes `scale` x `scale` pixels of each position (Shi et al. 2016, arXiv:1609.05158, section 3.2).
-    Both linear layers are transposed convolutions with a stride as large as their kernel. The last one starts at zero.
+    A linear layer enlarges each token to a patch of the feature map, to which it is added. Residual branches of two
+    3 x 3 convolutions follow, without normalization (Lim et al. 2017, arXiv:1707.02921, "EDSR", figure 2c). The last
+    linear layer turns each position into `scale` x `scale` pixels (Shi et al. 2016, arXiv:1609.05158, section 3.2).
+    Both linear layers are transposed convolutions whose stride equals their kernel. The last one is initialized with
+    zeros.
 
     Args:
         channels: Channels of the pixels.
-        scale: Pixels of a side that are made of each position of the feature map.
+        scale: Factor from the size of the feature map to the size of the image.
         depth: Number of residual branches.
 
     Call arguments:
-        maps: A pair: the tokens as a map, and the feature map.
+        maps: Pair of the tokens as a feature map, and the feature map.
 
     Input shape:
         `(batch, rows, columns, width)` and `(batch, height, width, filters)`, of known sizes, where height and width

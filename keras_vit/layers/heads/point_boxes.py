@@ -1,4 +1,4 @@
-"""Boxes at the peaks of a map."""
+"""Boxes at the peaks of a feature map."""
 
 import keras
 from keras import ops
@@ -11,13 +11,13 @@ EDGES = 4  # top, left, bottom, right
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PointBoxes(Layer):
-    """Reads boxes from a map with one prediction at each position: those at the peaks of a class.
+    """Selects boxes from a feature map with one prediction at each position: the peaks of each class.
 
-    A peak is at least as high as its eight neighbors, so that no other suppression is needed. Zhou et al. 2019,
+    A peak scores at least as high as its eight neighbors; no other suppression is needed. Zhou et al. 2019,
     "Objects as Points" (arXiv:1904.07850), section 4.
 
     Args:
-        most: Boxes of an image; positions that are no peak fill up the rest, with scores of 0.
+        most: Number of boxes of an image. If there are fewer peaks, other positions follow, with scores of 0.
 
     Input shape:
         `(batch, rows, columns, 4 + classes)`: logarithms of the distances from a position's center to the top, left,
@@ -61,7 +61,7 @@ class PointBoxes(Layer):
 
 
 def edges(x):
-    """Returns top, left, bottom and right at each position of a map, `(batch, rows, columns, 4)`, as shares."""
+    """Returns top, left, bottom and right as shares of the image, float32 `(batch, rows, columns, 4)`."""
     rows, columns = x.shape[1:3]
     middle = [ops.expand_dims(ops.arange(0.5, n) / n, axis) for n, axis in ((rows, 1), (columns, 0))]
     middle = ops.stack([ops.broadcast_to(part, (rows, columns)) for part in middle], axis=-1)

@@ -1,4 +1,4 @@
-"""Tokens to heat maps of keypoints."""
+"""The head of ViTPose: from tokens to heat maps of keypoints."""
 
 from collections.abc import Sequence
 
@@ -27,8 +27,8 @@ class PoseHead(Layer):
         filters: Channels of the classic decoder.
 
     Call arguments:
-        tokens: The tokens of the last block.
-        training: Whether batch normalization uses the batch.
+        tokens: Tensor of tokens of the last block.
+        training: Whether batch normalization uses the statistics of the batch.
 
     Input shape:
         `(batch, tokens, width)`, of known sizes: any number of tokens, then `rows * columns` of patches.

@@ -1,4 +1,4 @@
-"""DETR's decoder: learned queries that attend to an image's tokens."""
+"""The decoder of DETR: learned queries that attend to an image's tokens."""
 
 import keras
 from keras import ops
@@ -15,10 +15,10 @@ from keras_vit.utils.typed import AboveZero, Positive, Rate
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class QueryDecoder(Layer):
-    """Decoder blocks on learned queries, one for each object that may be found, and a `SetHead`.
+    """Decoder blocks on learned queries, one for each box, and a `SetHead`.
 
-    Carion et al. 2020 (DETR, arXiv:2005.12872), section 3.2 and appendix A.3: the queries are positions, added in each
-    block, to tokens that begin at zero; sinusoidal positions are added to the image's tokens for the keys; one
+    Carion et al. 2020 (DETR, arXiv:2005.12872), section 3.2 and appendix A.3: the queries are positions, which each
+    block adds to tokens that start as zeros; sinusoidal positions are added to the image's tokens for the keys; one
     normalization follows each block.
 
     Args:
@@ -29,19 +29,19 @@ class QueryDecoder(Layer):
         depth: Number of blocks.
         grid: `(rows, columns)` of the image's tokens.
         dropout: Dropout rate in the blocks.
-        epsilon: Added to the variance in the layer normalizations.
+        epsilon: Epsilon of the layer normalizations.
 
     Call arguments:
         tokens: Tensor of the image's tokens, without prefix tokens.
-        return_attention_scores: Whether to return, after the output, the scores of the last block's attention to the
-            tokens, float32 `(batch, heads, queries, rows * columns)`.
+        return_attention_scores: Whether to return the attention scores of the last block to the tokens too, float32
+            `(batch, heads, queries, rows * columns)`.
         training: Whether dropout is on.
 
     Input shape:
         `(batch, rows * columns, width)`.
 
     Output shape:
-        `(batch, depth, queries, 4 + units + 1)`, float32: what `SetHead` finds after each block.
+        `(batch, depth, queries, 4 + units + 1)`, float32: the output of `SetHead` after each block.
 
     Raises:
         ValueError: For an argument outside its range.

@@ -1,4 +1,4 @@
-"""Boxes of a set of tokens: DETR's head, and the scores of its last block."""
+"""The head of DETR and YOLOS: from tokens to a set of boxes."""
 
 import keras
 from keras import ops
@@ -10,21 +10,21 @@ from keras_vit.utils.typed import Positive
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class SetHead(Layer):
-    """Predicts a box and a class, or none, from each token.
+    """Predicts a box and a class, or no object, from each token.
 
-    The box is center, height and width by a sigmoid, after an MLP of three layers. Carion et al. 2020 (DETR,
-    arXiv:2005.12872), section 3.2: classes by one layer; Fang et al. 2021 (YOLOS, arXiv:2106.00666): by three.
+    An MLP of three layers and a sigmoid predict center, width and height of the box. Classes are predicted by one layer
+    in DETR (Carion et al. 2020, arXiv:2005.12872, section 3.2), by three in YOLOS (Fang et al. 2021, arXiv:2106.00666).
 
     Args:
         units: Number of classes.
-        class_layers: Dense layers before the logits of the classes, those of the logits included.
+        class_layers: Number of dense layers that predict the class logits, the last one included.
 
     Input shape:
         `(..., width)`.
 
     Output shape:
-        `(..., 4 + units + 1)`, float32: top, left, bottom and right as shares of the image, then the logits of each
-        class and of none.
+        `(..., 4 + units + 1)`, float32: top, left, bottom and right as shares of the image, then the logit of each
+        class and of no object.
 
     Raises:
         ValueError: For an argument outside its range.
@@ -66,10 +66,10 @@ class SetHead(Layer):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class SetBoxes(Layer):
-    """Returns the boxes of the last block, and the scores of their classes.
+    """Returns the boxes of the last block, with a score for each class.
 
     Input shape:
-        `(batch, blocks, most, 4 + classes + 1)`, as `SetHead` returns it.
+        `(batch, blocks, most, 4 + classes + 1)`, the output of `SetHead`.
 
     Output shape:
         `(batch, most, 4 + classes)`, float32: top, left, bottom and right, inside the image, as shares of its height
@@ -92,6 +92,6 @@ class SetBoxes(Layer):
 
 
 def _layers(name, count, width, units, dtype):
-    """Returns dense layers with ReLUs between."""
+    """Returns `count` dense layers with ReLUs in between; `units` is the width of the last one."""
     sizes = [(width, "relu")] * (count - 1) + [(units, None)]
     return [Dense(n, a, name=f"{name}{i}", dtype=dtype) for i, (n, a) in enumerate(sizes)]

@@ -1,4 +1,4 @@
-"""Compares images with texts."""
+"""Similarity logits of images and texts."""
 
 import math
 
@@ -8,34 +8,34 @@ from keras import ops
 from keras_vit.layers.base import Layer
 from keras_vit.utils.typed import Number, Switch
 
-SCALE = math.log(1 / 0.07)  # CLIP's first value
-LARGEST = math.log(100)  # of a scale that is trained without a bias
-SMALLEST = 1e-12  # of a squared length: a vector of zeros stays one, and its gradient a number
+SCALE = math.log(1 / 0.07)  # initial value in CLIP
+LARGEST = math.log(100)  # largest logarithm of a scale without a bias
+SMALLEST = 1e-12  # least squared length: zero vectors stay zero, with finite gradients
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Similarity(Layer):
     """Computes the logit of each image with each text, `exp(scale) * cosine + bias`; both numbers are learned.
 
-    CLIP (Radford et al. 2021, arXiv:2103.00020, figure 3) has no bias, and a softmax over the texts turns its logits
-    into probabilities. SigLIP (Zhai et al. 2023, arXiv:2303.15343, section 3.2) has one, and a sigmoid does for each.
+    CLIP (Radford et al. 2021, arXiv:2103.00020, figure 3) has no bias; a softmax over the texts turns its logits into
+    probabilities. SigLIP (Zhai et al. 2023, arXiv:2303.15343, section 3.2) has a bias, and a sigmoid for each logit.
 
-    Without a bias, optimizers keep the scale at 100 or below, as CLIP's training does (section 2.5).
+    Without a bias, a constraint keeps the scale at 100 or below, as in CLIP (section 2.5).
 
     Args:
-        scale: First value of the logarithm of the scale.
-        bias: First value of the bias; `None` for no bias.
+        scale: Initial value of the logarithm of the scale.
+        bias: Initial value of the bias; `None` for no bias.
         pairs: Whether to return pairs of an image and its text, from which `PairLoss` computes all logits: a logit is
-            the product of the image's row with the text's.
+            the dot product of an image's row and a text's row.
 
     Call arguments:
-        inputs: Pair of the embeddings of images and of texts, of any length.
+        inputs: Pair of the embeddings of images and of texts, which need not have length 1.
 
     Input shape:
         `(images, width)` and `(texts, width)`.
 
     Output shape:
-        `(images, texts)`; of pairs `(images, 2, width)`, or with a bias `(images, 2, width + 1)`.
+        `(images, texts)`, logits; with `pairs`, `(images, 2, width)`, or with a bias `(images, 2, width + 1)`.
 
     Raises:
         ValueError: For an argument that is no finite number, or embeddings of two widths.
@@ -71,7 +71,7 @@ class Similarity(Layer):
         return logits if self.logit_bias is None else logits + self.logit_bias
 
     def _rows(self, images, texts):
-        """Returns rows whose products are the logits: the bias is the product of a channel of its own with 1."""
+        """Returns rows whose dot products are the logits, `(images, 2, channels)`; the bias has its own channel."""
         rows = [ops.exp(self.logit_scale) * images, texts]
         if self.logit_bias is not None:
             one = ops.ones_like(texts[:, :1])
@@ -95,5 +95,5 @@ def _clipped(scale):
 
 
 def unit(x):
-    """Returns vectors, `(batch, width)`, divided by their lengths."""
+    """Normalizes vectors, `(batch, width)`, to length 1."""
     return x * ops.rsqrt(ops.maximum(ops.sum(x * x, axis=-1, keepdims=True), SMALLEST))

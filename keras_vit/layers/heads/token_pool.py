@@ -10,8 +10,8 @@ from keras_vit.utils import checks
 from keras_vit.utils.typed import AboveZero, Switch
 
 POOLINGS = ("token", "gap", "token+gap", "first", "last", "map", "none")
-POOL = {"num_heads": None, "mlp_dim": None, "over_prefix": False}  # of "map"; `None` for the size of a model's blocks
-ELSEWHERE = {  # what other libraries call them
+POOL = {"num_heads": None, "mlp_dim": None, "over_prefix": False}  # of "map"; `None`: as in the blocks
+ELSEWHERE = {  # names in other libraries
     "gap": "avg mean average global_average GAP",
     "token": "cls class cls_token class_token CLS",
     "map": "attention attention_pooling attn map_head",
@@ -26,17 +26,17 @@ class TokenPool(WithPrefix, Layer):
 
     - `"token"`: the class token, which is the first token.
     - `"gap"`: global average pooling of the patch tokens, without prefix tokens, as in timm and big_vision.
-    - `"token+gap"`: both, one after the other, as in DINOv2's linear classifiers (Oquab et al. 2023, arXiv:2304.07193).
+    - `"token+gap"`: both, concatenated, as in DINOv2's linear classifiers (Oquab et al. 2023, arXiv:2304.07193).
     - `"first"`, `"last"`: the first or the last patch token.
-    - `"map"`: multi-head attention pooling. One learned probe attends to the patch tokens; an MLP on a residual
+    - `"map"`: multi-head attention pooling. A learned probe attends to the patch tokens; an MLP on a residual
       branch follows. Zhai et al. 2022 (arXiv:2106.04560), section 3.2, as in big_vision; without prefix tokens, as
-      in timm's ViT, unless `over_prefix`.
+      in timm's ViT, unless `over_prefix` is set.
     - `"none"`: all tokens, unchanged.
 
     Args:
         pooling: One of the above.
-        num_prefix: Number of tokens before the first patch; `None` to read it off the layers before, in a functional
-            model from a `PatchEncoder` on.
+        num_prefix: Number of tokens before the first patch; `None` to infer it from the layers before, in a
+            functional model with a `PatchEncoder`.
         num_heads: Number of attention heads, for `"map"` only.
         mlp_dim: Hidden channels of the MLP of `"map"`; `None` for four times the width.
         gelu: GELU of that MLP: `"tanh"`, `"exact"` or `"quick"`; see `MLP`.
@@ -50,7 +50,7 @@ class TokenPool(WithPrefix, Layer):
         `(batch, tokens, width)`.
 
     Output shape:
-        `(batch, width)`; for `"token+gap"` `(batch, 2 * width)`, for `"none"` the input's.
+        `(batch, width)`; for `"token+gap"` `(batch, 2 * width)`, for `"none"` `(batch, tokens, width)`.
 
     Raises:
         ValueError: For an unknown pooling, the class token's without a prefix token, or `"map"` without `num_heads`; in
@@ -107,7 +107,7 @@ class TokenPool(WithPrefix, Layer):
         if self.pooling in TOKEN_POOLINGS and symbolic and has_class_token(x) is False:
             self._refuse_class_token("tokens of a `PatchEncoder` without it")
         if self.pooling == "token" and not (symbolic and prefix_of(x)):
-            return 1  # the first token is asked for
+            return 1  # the class token is the first token
         return 0 if self.pooling in ("none", "last") else super().prefix_found(x)
 
     def _refuse_class_token(self, received):

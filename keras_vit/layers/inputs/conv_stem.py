@@ -1,4 +1,4 @@
-"""A stem of few convolutions, as an alternative to large patches."""
+"""A stem of a few convolutions, an alternative to large patches."""
 
 from collections.abc import Sequence
 
@@ -15,22 +15,22 @@ POOL, WHITEN = "pool", "whiten"
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class ConvStem(Layer):
-    """Applies 3 x 3 convolutions, each with batch normalization and ReLU, to make a feature map.
+    """Computes a feature map by 3 x 3 convolutions, each with batch normalization and ReLU.
 
     Xiao et al. 2021 (arXiv:2106.14881, "Early convolutions help transformers see better"), section 4. Their stem ends
-    with a 1 x 1 convolution to the width: here that is `PatchEncoder`'s projection of patches of size 1. A convolution
-    may be followed by a residual branch (He et al. 2016, arXiv:1512.03385, section 3.2) of more like it, of stride 1
-    and also each with batch normalization and ReLU, whose output is added to its input.
+    with a 1 x 1 convolution to the width: here that is `PatchEncoder`'s projection of patches of size 1. Each
+    convolution can be followed by a residual branch (He et al. 2016, arXiv:1512.03385, section 3.2) of convolutions of
+    stride 1, each with batch normalization and ReLU.
 
     Args:
         filters: Output channels of each convolution, such as `(48, 96, 192, 384)`.
-        strides: Stride of each convolution; `None` for 2 everywhere. `"pool"` stands for stride 1 and 2 x 2
-            max-pooling, before the normalization. `"whiten"`, of the first convolution only, stands for stride 1 and
-            weights that begin as cosine transforms of the pixels around, each in both signs: nearly the principal
-            components of photographs, by which Jordan 2024 (arXiv:2404.00498, section 3.2) initializes it.
-        branches: Convolutions in the residual branch after each convolution; `None` for no branches.
-        norm: Whether batch normalization follows each convolution. Without, each has a bias, and the last one of a
-            branch no ReLU, as in Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.1.
+        strides: Stride of each convolution; `None` for 2 everywhere. `"pool"` is stride 1 with 2 x 2 max-pooling before
+            the normalization. `"whiten"`, for the first convolution only, is stride 1 with kernels initialized as
+            cosine transforms, each in both signs: close to the principal components of photographs, with which Jordan
+            2024 (arXiv:2404.00498, section 3.2) initializes it.
+        branches: Number of convolutions in the residual branch after each convolution; `None` for no branches.
+        norm: Whether batch normalization follows each convolution. If not, each convolution has a bias, and the last
+            one of a branch has no ReLU, as in Lim et al. 2017 (arXiv:1707.02921, "EDSR"), section 3.1.
 
     Call arguments:
         images: Tensor of rescaled pixels.
@@ -44,7 +44,7 @@ class ConvStem(Layer):
         for `"whiten"`. Sizes are rounded up.
 
     Raises:
-        ValueError: If filters or strides are not as above, branches negative, or the three differ in number; or a
+        ValueError: If filters, strides or branches are out of range, or differ in number; if a
             `"whiten"` convolution has more filters than 18 times the image's channels, or no normalization.
 
     Example:
@@ -113,7 +113,7 @@ class ConvStem(Layer):
 
     @property
     def steps(self):
-        """The strides as they act on trained weights, which no longer show that they began as `"whiten"`."""
+        """The strides, with 1 for `"whiten"`, which trained weights no longer show."""
         return tuple(1 if stride == WHITEN else stride for stride in self.strides)
 
     def _plan(self):

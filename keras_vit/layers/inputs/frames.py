@@ -1,4 +1,4 @@
-"""Puts the frames of a clip on top of each other, or each into an example of its own."""
+"""Stacks the frames of a clip vertically, or separates them into images."""
 
 import keras
 from keras import ops
@@ -9,15 +9,14 @@ from keras_vit.utils.typed import Positive, Switch
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Frames(Layer):
-    """Puts the frames of a clip on top of each other, or each into an example of its own, or back.
+    """Stacks the frames of a clip vertically into one image, or separates them into images of a batch.
 
-    What cuts patches may see frames on top of each other: no patch is in two. What sees the neighbors of a pixel, such
-    as a stem, must see each alone.
+    Patches can be cut from stacked frames, since no patch is part of two frames. A layer that sees neighboring pixels,
+    such as a stem, needs separate frames.
 
     Args:
-        frames: Frames of a clip.
-        apart: Whether frames on top of each other become examples of their own. Else whatever they are becomes one
-            image with the frames on top of each other.
+        frames: Number of frames of a clip.
+        apart: Whether to separate stacked frames into images of the batch; else clips, or such images, are stacked.
 
     Call arguments:
         x: Tensor of frames.

@@ -1,4 +1,4 @@
-"""Masks the padding of a text, as keys of attention."""
+"""The attention mask for padded texts."""
 
 import keras
 from keras import ops
@@ -9,13 +9,13 @@ from keras_vit.utils.typed import Whole
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PaddingMask(Layer):
-    """Says which tokens may be attended to: all but the words that only fill a text.
+    """Computes an attention mask from ids: padding is masked.
 
-    Its output is the `attention_mask` of a `TransformerBlock` whose tokens are the words and, after them, others that
-    are always there, such as patches.
+    The output is the `attention_mask` of a `TransformerBlock` whose tokens are the words, followed by tokens that are
+    never padding, such as patches.
 
     Args:
-        pad: The id that fills a text.
+        pad: Id of padding.
         others: Number of tokens after the words.
 
     Call arguments:
@@ -25,7 +25,7 @@ class PaddingMask(Layer):
         `(batch, words)`.
 
     Output shape:
-        `(batch, 1, 1, words + others)`, booleans under every precision policy.
+        `(batch, 1, 1, words + others)`, booleans: `True` where attention is allowed.
 
     Raises:
         ValueError: If `pad` or `others` is no integer of at least 0.

@@ -1,4 +1,4 @@
-"""Leaves patches out in training, which makes steps shorter."""
+"""Drops patches in training, which makes steps faster."""
 
 import keras
 from keras import ops
@@ -10,26 +10,27 @@ from keras_vit.utils.typed import Rate
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PatchDropout(WithPrefix, Layer):
-    """Keeps a random part of the patch tokens of each sample in training, and all of them in inference.
+    """Drops random patch tokens of each image in training; keeps all of them in inference.
 
-    Liu et al. 2022 (arXiv:2208.07220). The blocks after it then compute fewer tokens. Prefix tokens are kept, and so is
-    the order of the patches.
+    Liu et al. 2022 (arXiv:2208.07220). Later blocks then compute fewer tokens. Prefix tokens are not dropped, and
+    patches keep their order.
 
     Args:
-        rate: Share of the patches that are left out, from 0 to below 1; at least one is kept.
-        num_prefix: Number of tokens before the first patch, such as a class token; `None` to read it off the layers
-            before, in a functional model from a `PatchEncoder` on.
-        seed: Optional integer.
+        rate: Share of the patches to drop, in [0, 1); at least one patch is kept.
+        num_prefix: Number of tokens before the first patch, such as a class token; `None` to infer it from the
+            layers before, in a functional model with a `PatchEncoder`.
+        seed: Integer seed; `None` for a random one.
 
     Call arguments:
-        x: Tensor of tokens, whose positions are added already.
-        training: Whether to leave patches out.
+        x: Tensor of tokens, to which positions have been added.
+        training: Whether to drop patches.
 
     Input shape:
         `(batch, prefix + patches, width)`.
 
     Output shape:
-        The input's; in training `(batch, prefix + kept, width)`, where `kept` is `patches * (1 - rate)` rounded down.
+        Same as the input shape; in training `(batch, prefix + kept, width)`, where `kept` is `patches * (1 - rate)`
+        rounded down.
 
     Raises:
         ValueError: If `rate` is outside [0, 1); in the call, if the number of prefix tokens is not known.
@@ -62,12 +63,12 @@ class PatchDropout(WithPrefix, Layer):
 
 
 def dropout_of(rate, encoder, **others):
-    """Returns the layer after a `PatchEncoder`; raises ValueError if other arguments of the model need every patch.
+    """Returns the `PatchDropout` of a model; raises ValueError if other arguments of the model need all patches.
 
     Args:
         rate: As in `PatchDropout`.
-        encoder: The `PatchEncoder`.
-        others: `rotary`, `position`, `block_positions` and `pooling` of the model.
+        encoder: The `PatchEncoder` before it.
+        **others: `rotary`, `position`, `block_positions` and `pooling` of the model.
     """
     placed = others["rotary"] is not None or others["position"] == "relative" or others["block_positions"]
     if placed or others["pooling"] in ("first", "last", "none"):
@@ -79,9 +80,14 @@ def dropout_of(rate, encoder, **others):
 
 
 def rows(x, indices):
-    """Returns the tokens `indices`, `(batch, n)`, of each sequence of a batch, `(batch, tokens, width)`.
+    """Gathers tokens by their indices, as rows: `ops.take_along_axis` would gather single numbers.
 
-    One gather of whole rows: `ops.take_along_axis` would gather number by number.
+    Args:
+        x: Tensor of tokens, `(batch, tokens, width)`.
+        indices: Integer tensor, `(batch, n)`.
+
+    Returns:
+        Tensor, `(batch, n, width)`.
     """
     first = ops.expand_dims(ops.arange(ops.shape(x)[0], dtype="int32") * x.shape[1], 1)
     return ops.take(ops.reshape(x, (-1, x.shape[-1])), ops.cast(indices, "int32") + first, axis=0)

@@ -13,7 +13,7 @@ from keras_vit.layers.training_doubts import warn_of_training
 from keras_vit.utils import checks, resampling
 from keras_vit.utils.typed import AboveZero, Positive, Rate, Switch, Whole, among
 
-TOKENS = {  # the options of tokens in a model, and their defaults; see `vit`
+TOKENS = {  # options of `vit`'s argument `tokens`, and their defaults
     "class_token": None,
     "distilled": False,
     "registers": 0,
@@ -37,17 +37,17 @@ class PatchEncoder(Layer):
     Args:
         width: Number of channels of a token.
         class_token: Whether to prepend a learned class token.
-        distillation_token: Whether to add DeiT's distillation token after it.
+        distillation_token: Whether to prepend DeiT's distillation token, after the class token.
         registers: Number of register tokens.
         position: `"learned"` (a table), `"sincos1d"` (Vaswani et al. 2017), `"sincos2d"`
             (MoCo v3, big_vision) or `None`.
         class_position: Whether prefix tokens have positions too, as in the ViT paper; `False` as in DeiT-III
             and big_vision. With `"sincos2d"` only patches have positions.
-        grid: `(rows, columns)` of the patches, for `"sincos2d"`, and to resample positions; `None` for a square.
+        grid: `(rows, columns)` of the patches, for `"sincos2d"` and to resample positions; `None` for a square grid.
         use_bias: Whether the projection has a bias.
         patch_norm: Whether projected patches are normalized before tokens and positions are added.
-        rms_norm: Whether that normalization is by the root mean square; else layer normalization.
-        epsilon: Added to the variance in it.
+        rms_norm: Whether that is an RMS normalization; else a layer normalization.
+        epsilon: Epsilon of that normalization.
         dropout: Dropout rate after positions are added.
 
     Call arguments:
@@ -55,14 +55,14 @@ class PatchEncoder(Layer):
         training: Whether to apply dropout.
 
     Input shape:
-        `(batch, patches, values)`. If a later call has another number of patches, learned and sine-cosine positions are
-        resampled to a grid of the same proportions, bilinearly as `jax.image.resize` does.
+        `(batch, patches, values)`, of known sizes. If a later call has another number of patches, learned and
+        sine-cosine positions are resampled to a grid of the same proportions, bilinearly as in `jax.image.resize`.
 
     Output shape:
         `(batch, prefix + patches, width)`.
 
     Raises:
-        ValueError: For an argument outside the above, or a grid that does not match the number of patches.
+        ValueError: For an argument outside its range, or a grid that does not match the number of patches.
 
     Example:
 
@@ -164,7 +164,7 @@ class PatchEncoder(Layer):
         return self.drop(x, training=training)
 
     def _positions(self, patches, over_prefix):
-        """Returns the positions for a number of patches: resampled if it is not that of `build`."""
+        """Returns positions, `(1, tokens, width)`, for a number of patches; resampled if `build` had another."""
         if not self.position or patches == self.patches:
             return self.position and self.position_embedding
         grid = self.grid or resampling.square(self.patches)
@@ -180,4 +180,4 @@ class PatchEncoder(Layer):
 
 
 def _normal():
-    return keras.initializers.RandomNormal(stddev=0.02)  # a new one per weight: an initializer repeats its values
+    return keras.initializers.RandomNormal(stddev=0.02)  # a new one per weight: initializers repeat values

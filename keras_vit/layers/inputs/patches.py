@@ -11,7 +11,7 @@ from keras_vit.utils import checks
 class Patches(Layer):
     """Cuts images into non-overlapping patches and flattens each.
 
-    The order is row-major: patches run left to right, then down. So do the pixels of a patch, channels
+    The order of patches is row-major: left to right, then down. So is the order of the pixels in a patch, channels
     last, as in a convolution kernel. The layer uses only reshapes of at most four dimensions and one
     transpose, which every exporter supports. Dosovitskiy et al. 2021 (arXiv:2010.11929), section 3.1.
 
@@ -41,7 +41,7 @@ class Patches(Layer):
         self.patch_size = checks.pair("patch_size", patch_size)
 
     def grid(self, input_shape):
-        """Returns the number of patches down and across, `(rows, columns)`."""
+        """Returns the grid of patches, `(rows, columns)`, for the shape `(batch, height, width, channels)`."""
         if len(input_shape) != 4 or None in tuple(input_shape)[1:]:
             raise ValueError(
                 "The input of `Patches` must be (batch, height, width, channels) with known sizes. "

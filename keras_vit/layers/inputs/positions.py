@@ -12,13 +12,13 @@ class Positions(Layer):
     Fang et al. 2021 (arXiv:2106.00666), table 3, "Type-II".
 
     Input shape:
-        `(batch, tokens, width)`, of known sizes; always as many tokens.
+        `(batch, tokens, width)`, of known sizes; each call with the same number of tokens.
 
     Output shape:
-        The same.
+        Same as the input shape.
 
     Raises:
-        ValueError: For another number of tokens than at first.
+        ValueError: If the number of tokens differs from the first call.
 
     Example:
 

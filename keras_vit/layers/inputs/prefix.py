@@ -1,4 +1,4 @@
-"""How many tokens stand before the patches: stated, or read off the layer that made them."""
+"""The number of prefix tokens, as an argument or inferred from the layers before."""
 
 import keras
 
@@ -6,20 +6,20 @@ from keras_vit.layers.inputs.patch_encoder import PatchEncoder
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import call_of, sublayers
 
-MOVES = {  # tokens, as far as their names say
+MOVES = {  # operations that may move tokens, by class name
     "GetItem", "Concatenate", "Stack", "Flip", "Roll", "Take", "TakeAlongAxis", "Transpose", "Permute", "Reshape",
     "Cropping1D", "ZeroPadding1D", "Split", "Sort", "Rot90", "Swapaxes", "Moveaxis", "Lambda",
 }  # fmt: skip
 
 
 class WithPrefix:
-    """Reads `num_prefix` of a layer, where it is `None`, off the layers before it when a functional model is made.
+    """Mixin that infers `num_prefix`, if it is `None`, from the layers before, when a functional model is built.
 
-    The configuration keeps the number. It is known as long as no token was left out or added in between.
+    The configuration has the inferred number. It can be inferred unless tokens were removed or added in between.
     """
 
     keeps_prefix = True  # whether the output has the prefix tokens too
-    looked_up = False  # whether the number was read off the layers before
+    looked_up = False  # whether the number was inferred
 
     def __call__(self, x, *args, **kwargs):
         if self.num_prefix is None:
@@ -48,7 +48,7 @@ class WithPrefix:
 
 
 def prefix_of(tokens):
-    """Returns the number of prefix tokens of a symbolic tensor of tokens; `None` if that is not known."""
+    """Returns the number of prefix tokens in a symbolic tensor, `(batch, tokens, width)`; `None` if unknown."""
     pairs = set()
     ends, passed = _before(tokens, _knows)
     if any(type(node.operation).__name__ in MOVES for node in passed):
@@ -62,7 +62,7 @@ def prefix_of(tokens):
 
 
 def has_class_token(tokens):
-    """Returns whether the first of symbolic tokens is a class token; `None` if that is not known."""
+    """Returns whether the first token of a symbolic tensor, `(batch, tokens, width)`, is a class token, or `None`."""
     encoders = [encoder for node in _before(tokens, _encoders)[0] for encoder in _encoders(node.operation)]
     return None if prefix_of(tokens) is None else any(encoder.class_token for encoder in encoders)
 
@@ -77,9 +77,10 @@ def _knows(layer):
 
 
 def _before(tokens, ends):
-    """Returns the nodes before symbolic tokens at which `ends` is true of the layer, the last on each way.
+    """Searches the graph before symbolic tokens for nodes whose layer satisfies `ends`, the last one on each path.
 
-    And the nodes between these and the tokens.
+    Returns:
+        These nodes, and the nodes between them and the tokens.
     """
     waiting, seen, nodes, passed = [tokens], set(), [], []
     while waiting:

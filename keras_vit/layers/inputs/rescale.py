@@ -20,9 +20,9 @@ class Rescale(Layer):
         std: Standard deviation on the same scale, above 0: a number, or one per channel.
         metadata: Dictionary of plain values that is saved with the model, such as the source of its weights and how
             `keras_vit.preprocess` resizes images for it.
-        value_range: The lowest and the highest pixel, which become 0 and 1 before mean and deviation are applied; such
-            as `(0, 4095)` for scans of 12 bits, `(-1024, 3071)` for Hounsfield units, or `(0, 1)`. Whatever checks or
-            prepares images for the model reads it here.
+        value_range: Lowest and highest pixel value, which become 0 and 1 before `mean` and `std` are applied; such as
+            `(0, 4095)` for 12-bit scans, `(-1024, 3071)` for Hounsfield units, or `(0, 1)`. Functions that check or
+            prepare images for the model read it here.
 
     Call arguments:
         images: Tensor of pixels in `value_range`, of any dtype.
@@ -31,10 +31,10 @@ class Rescale(Layer):
         `(batch, height, width, channels)`.
 
     Output shape:
-        The input's.
+        Same as the input shape.
 
     Raises:
-        ValueError: If the number of means or standard deviations is not that of the channels, or a standard deviation
+        ValueError: If the number of means or standard deviations differs from the channels, or a standard deviation
             is not above 0; if `value_range` is not two increasing numbers; in the call, if the images have another
             number of channels than the layer was built for.
 

@@ -13,16 +13,16 @@ from keras_vit.utils.typed import AboveZero, Positive, among
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class ResNetStem(Layer):
-    """Applies a ResNet with weight-standardized convolutions and group normalization, to make a feature map.
+    """Computes a feature map by a ResNet with weight-standardized convolutions and group normalization.
 
     The root is a 7 x 7 convolution of stride 2, then 3 x 3 max-pooling of stride 2. Stages of bottlenecks follow; each
-    stage but the first halves the map. A bottleneck has its stride on the 3 x 3 convolution and its last ReLU after the
-    sum.
+    stage but the first halves the feature map. A bottleneck has its stride on the 3 x 3 convolution and its last ReLU
+    after the sum.
     Dosovitskiy et al. 2021 (arXiv:2010.11929), section 3.1; Kolesnikov et al. 2020 (arXiv:1912.11370), section 3.
 
     Args:
-        stages: Number of bottlenecks in each stage, such as `(3, 4, 6, 3)`; empty for the root alone.
-        width: Channels of the root, a multiple of 32; stage `i` has `4 * width * 2 ** i`.
+        stages: Number of bottlenecks in each stage, such as `(3, 4, 6, 3)`; empty for the root only.
+        width: Channels of the root, a multiple of 32; stage `i` has `4 * width * 2 ** i` channels.
         epsilon: Epsilon of the group normalizations: 1e-6 (Google) or 1e-5 (timm).
         standardize: `"google"` or `"timm"`; see `StandardizedConv2D`.
 

@@ -1,4 +1,4 @@
-"""Moves an image down and to the right."""
+"""Shifts images down and to the right."""
 
 import keras
 from keras import ops
@@ -9,22 +9,22 @@ from keras_vit.utils.typed import Positive
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class ShiftImage(Layer):
-    """Moves images down and to the right by some pixels: zeros come in, and the last rows and columns are lost.
+    """Shifts images down and to the right: pads with zeros, and crops the last rows and columns.
 
-    As the stem of `keras_vit.vit`, it makes of the patches those of a strided convolution with this padding, as in
-    ViTPose (Xu et al. 2022, arXiv:2204.12484). There it comes after the mean is subtracted, which is what zeros are.
+    As the stem of `keras_vit.vit`, it makes patches equal to a strided convolution with this padding, as in ViTPose (Xu
+    et al. 2022, arXiv:2204.12484). There it follows the rescaling, so that zeros are mean pixels.
 
     Args:
         pixels: Number of pixels.
 
     Call arguments:
-        images: Tensor.
+        images: Tensor of rescaled pixels.
 
     Input shape:
         `(batch, height, width, channels)`.
 
     Output shape:
-        The same.
+        Same as the input shape.
 
     Raises:
         ValueError: If `pixels` is not a positive integer.

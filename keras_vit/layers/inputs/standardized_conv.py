@@ -50,7 +50,7 @@ class StandardizedConv2D(keras.layers.Conv2D):
         pointwise = self.kernel_size == (1, 1) and self.groups == 1 and self.data_format == "channels_last"
         if not (training and pointwise and type(self) is StandardizedConv2D):  # a subclass may convolve differently
             return super().call(inputs)
-        # As a matrix product: XLA computes its gradients faster than those of a convolution.
+        # A matrix product: XLA computes its gradients faster than the gradients of a convolution.
         rows, columns = self.strides
         outputs = ops.matmul(inputs[:, ::rows, ::columns], self._standardized(self.kernel, inputs.dtype)[0, 0])
         outputs = outputs + self.bias if self.use_bias else outputs

@@ -17,10 +17,11 @@ def stem_for(stem, sizes, dtype, norm=True):
         stem: As in `vit`; `None` for the variant's own.
         sizes: The model's `variants.Sizes`.
         dtype: Precision policy of a stem that is built here.
-        norm: Whether `(filters, stride)` pairs become convolutions with batch normalization.
+        norm: Whether the convolutions of `(filters, stride)` pairs have batch normalization.
 
     Returns:
-        A Keras layer or model, or `None`: patches are then cut out of the image.
+        A Keras layer or model from images, `(batch, height, width, channels)`, to a feature map, also of rank 4; `None`
+        to cut patches from the image.
 
     Raises:
         ValueError: For anything else, or a model with several inputs or outputs.
@@ -53,15 +54,15 @@ def stem_for(stem, sizes, dtype, norm=True):
 
 
 def patch_size_on(feature_map, image, stride):
-    """Returns the patch size on a feature map, such that the patches are `stride` pixels of the image apart.
+    """Returns the patch size on a feature map, `(height, width)`, for patches `stride` pixels apart in the image.
 
     Args:
         feature_map: Shape of the stem's output, or of the image without a stem, batch first.
         image: `(height, width)` of the image.
-        stride: Pixels.
+        stride: Distance of two patches in pixels of the image.
 
     Raises:
-        ValueError: If the shape is not that of a feature map, or no patch size fits it.
+        ValueError: If it is not the shape of a feature map, or no patch size divides it.
     """
     if len(feature_map) != 4 or None in feature_map[1:]:
         raise ValueError(
@@ -78,7 +79,7 @@ def patch_size_on(feature_map, image, stride):
 
 
 def _widths(sizes):
-    """Returns the channels of a stem that halves the image down to one patch a position, doubling up to the width."""
+    """Returns the channels of a stem that halves the image until each position is a patch; they double to the width."""
     halvings = math.log2(sizes.stride) if sizes.stride else 0
     if halvings < 1 or halvings % 1:
         raise ValueError(f"stem='conv' needs a patch size that is a power of two. Received: patches of {sizes.stride}")

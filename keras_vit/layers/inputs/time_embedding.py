@@ -1,4 +1,4 @@
-"""A number, such as a time between noise and image, as a vector."""
+"""Embeds numbers, such as the time of a diffusion model, as vectors."""
 
 import keras
 import numpy as np
@@ -8,7 +8,7 @@ from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
 from keras_vit.utils.typed import AboveZero, Positive, Switch
 
-LONGEST = 10000.0  # of the waves, in the units of the scaled time, over 2 pi
+LONGEST = 10000.0  # longest wavelength of the scaled time, over 2 pi
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -23,10 +23,10 @@ class TimeEmbedding(Layer):
         scale: Factor of the times before the frequencies 1 to 1/10,000: `1000` for times from 0 to 1, `1` for steps
             from 0 to 999.
         channels: Number of cosines and sines, an even number.
-        closed: Whether the lowest frequency is 1/10,000 itself, as in diffusers, or the one next above, as in DiT.
+        closed: Whether the lowest frequency is 1/10,000, as in diffusers; else it is slightly higher, as in DiT.
 
     Call arguments:
-        times: Tensor of numbers, one for each sample.
+        times: Tensor of numbers, one for each image.
 
     Input shape:
         `(batch,)`.

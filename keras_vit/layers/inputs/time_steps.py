@@ -1,4 +1,4 @@
-"""Makes a sequence over time of one vector for each time step."""
+"""Makes a sequence of the vectors of a clip's time steps."""
 
 import keras
 from keras import ops
@@ -9,16 +9,16 @@ from keras_vit.utils.typed import Positive
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class TimeSteps(Layer):
-    """Puts the vectors of a clip's time steps in a row, after a class token of time, and adds learned positions.
+    """Makes a sequence of the vectors of a clip's time steps, prepends a class token, and adds learned positions.
 
-    The input of the temporal half of a factorised encoder. Arnab et al. 2021 (arXiv:2103.15691), section 3.3, "Model
+    It precedes the temporal encoder of a factorised encoder. Arnab et al. 2021 (arXiv:2103.15691), section 3.3, "Model
     2: Factorised encoder".
 
     Args:
         steps: Number of time steps of a clip.
 
     Call arguments:
-        x: Tensor with one vector for each time step, those of a clip one after the other.
+        x: Tensor with one vector for each time step, clip by clip.
 
     Input shape:
         `(batch * steps, width)`.

@@ -9,7 +9,7 @@ from keras_vit.utils.typed import Positive, Switch
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Tubelets(Layer):
-    """Joins flat patches in the same place of consecutive frames to flat tubelets.
+    """Joins flat patches at the same place of consecutive frames to flat tubelets.
 
     The order is time, row, column; inside a tubelet time, row, column, channel, as in a kernel `(time, height, width,
     channels)`. A dense layer after it equals a 3-D convolution whose stride is its kernel. The layer uses only
@@ -18,12 +18,11 @@ class Tubelets(Layer):
 
     Args:
         frames: Number of frames of a clip.
-        length: Frames of a tubelet, a divisor of `frames`.
-        fold: Whether each time step becomes an example of its own, as the spatial half of a factorised encoder needs.
+        length: Number of frames of a tubelet, a divisor of `frames`.
+        fold: Whether time steps become separate sequences in the batch, as for the spatial encoder of a factorised one.
 
     Call arguments:
-        patches: Tensor of flat patches, all those of the first frame first: what `Patches` makes of frames on top of
-            each other.
+        patches: Tensor of flat patches, frame by frame, as `Patches` cuts them from vertically stacked frames.
 
     Input shape:
         `(batch, frames * patches, values)`, with known sizes.
@@ -53,7 +52,7 @@ class Tubelets(Layer):
 
     @property
     def steps(self):
-        """Number of tubelets one after the other."""
+        """Number of time steps: tubelets at the same place of a clip."""
         return self.frames // self.length
 
     def build(self, input_shape):

@@ -1,4 +1,4 @@
-"""Turns the ids of words into tokens, and tokens into logits of words: a table of words and one of positions."""
+"""Word embeddings with positions, and the logits of words from tokens."""
 
 import keras
 import numpy as np
@@ -14,37 +14,37 @@ POSITIONS = ("learned", "sinusoidal")
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class Words(Layer):
-    """Looks up the token of each word's id, adds positions, and stores metadata of texts.
+    """Embeds ids of words, adds positions, and stores metadata of texts.
 
-    Radford et al. 2021 (arXiv:2103.00020), section 2.4. Ids are 32-bit integers under every precision policy: float16
-    counts to 2,048. With `to_logits` the layer does the reverse: the logit of a word is the product of a token with its
-    row of the table (Press and Wolf 2017, arXiv:1608.05859), float32.
+    Radford et al. 2021 (arXiv:2103.00020), section 2.4. Ids are 32-bit integers under any precision policy: float16
+    counts to 2,048. With `to_logits` the layer computes logits: the dot product of a token and the embedding of each
+    word (Press and Wolf 2017, arXiv:1608.05859), float32.
 
     Args:
         vocabulary: Number of ids: they are from 0 to `vocabulary - 1`.
         width: Number of channels of a token.
-        length: Words of the longest text, which is the number of positions.
+        length: Number of words of the longest text, and of positions.
         positions: `"learned"`, a table; or `"sinusoidal"` (Vaswani et al. 2017, arXiv:1706.03762, section 3.5, all
             sines before all cosines, as in fairseq). Sinusoidal positions are counted from `pad + 1`.
-        pad: For sinusoidal positions, the id that fills a row: it has no position and is not counted. `None` for none.
-        scaled: Whether rows of the table are multiplied by the square root of the width.
+        pad: For sinusoidal positions, the id of padding, which has no position and is not counted; or `None`.
+        scaled: Whether embeddings are multiplied by the square root of the width.
         logit_bias: Whether the logits have a bias.
         metadata: Dictionary of plain values that is saved with the model, such as the source of its weights.
 
     Call arguments:
         inputs: Tensor of ids, integers; with `to_logits`, of tokens.
-        start: Position of the first word, an integer or a tensor of one; or a tensor of one for each text, in which
-            words before position 0 do not count.
+        start: Position of the first word, an integer or a scalar tensor; or a tensor, `(batch,)`, with a position for
+            each text, where words before position 0 are padding.
         to_logits: Whether to return the logits of words for tokens.
 
     Input shape:
         `(batch, words)`, at most `length` words; with `to_logits`, `(batch, words, width)`.
 
     Output shape:
-        `(batch, words, width)`; with `to_logits`, `(batch, words, vocabulary)`.
+        `(batch, words, width)`; with `to_logits`, `(batch, words, vocabulary)`, float32.
 
     Raises:
-        ValueError: For an argument outside the above, or more words than positions.
+        ValueError: For an argument outside its range, or more words than positions.
 
     Example:
 
@@ -95,7 +95,7 @@ class Words(Layer):
     def call(self, inputs, start=0, to_logits=False):
         if to_logits:
             tokens = ops.reshape(ops.cast(inputs, "float32"), (-1, self.width))
-            logits = ops.matmul(self.word_embedding, ops.transpose(tokens))  # transposes the few, not the table
+            logits = ops.matmul(self.word_embedding, ops.transpose(tokens))  # transposes tokens, not the large table
             logits = ops.reshape(ops.transpose(logits), (-1, ops.shape(inputs)[1], self.vocabulary))
             return logits + self.bias if self.logit_bias else logits
         self.compute_output_shape(inputs.shape)
@@ -106,7 +106,7 @@ class Words(Layer):
 
     def _positions_of(self, ids, start):
         words = ops.shape(ids)[1]
-        if len(getattr(start, "shape", ())) == 1:  # what is before a text or after its end may have any position
+        if len(getattr(start, "shape", ())) == 1:  # padding may have any position
             places = ops.expand_dims(start, 1) + ops.arange(words)  # (batch, words)
             inside = places >= 0
             places, start = ops.clip(places, 0, self.length - 1), ops.expand_dims(ops.maximum(start, 0), 1)
@@ -140,9 +140,10 @@ class Words(Layer):
 
 
 def sinusoids(length, width, pad=None):
-    """Returns the table of sinusoidal positions, float32: with `pad`, its first row is zero, for that id.
+    """Returns the table of sinusoidal positions, float32 `(length, width)`.
 
-    The frequencies go from 1 to 1/10000, both included, as in fairseq.
+    With `pad`, there is one more row, the first one, with zeros for padding. The frequencies go from 1 to 1/10000, both
+    included, as in fairseq.
     """
     first = 0 if pad is None else pad + 1
     half = width // 2

@@ -1,7 +1,7 @@
 """Scores of classification by name, computed from counts whose size does not grow with the images.
 
-Names and values are those of scikit-learn. There is no confusion matrix: kappa and Matthews's coefficient need only its
-diagonal and margins, so that thousands of classes take little memory.
+Names and values are the same as in scikit-learn. There is no confusion matrix: kappa and Matthews's coefficient need
+only its diagonal and margins, so that thousands of classes take little memory.
 """
 
 import numpy as np

@@ -13,7 +13,7 @@ from keras_vit.utils.warned import quoted, warn
 
 
 class SeveralLabels(Labels):
-    """The rules of several labels for each image, or none: those of `Classify(multilabel=True)`.
+    """The rules of several labels for each image, or none, for `Classify(multilabel=True)`.
 
     The target `multilabels` is 1 if an image has a label, 0 if it does not, and -1 if that is unknown. Unknown labels
     count in neither loss nor scores. `best.keras` follows the mean average precision. Options of `Classify`:

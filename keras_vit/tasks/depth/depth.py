@@ -59,6 +59,7 @@ class Depth(Task):
         return dataclasses.replace(self, classes=(), largest=head["scale"]) if metric else self
 
     def fits(self, model):
+        """Returns `True`: there are no classes, and the output of each depth model is `(batch, height, width, 1)`."""
         return True
 
     def model(self, **arguments):

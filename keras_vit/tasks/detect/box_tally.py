@@ -11,7 +11,7 @@ from keras_vit.tasks.detect.overlap import iou
 from keras_vit.tasks.tally import Tally
 from keras_vit.utils import extras
 
-HALF = 0.5  # least IoU at which a box counts as found, in the score of an image
+HALF = 0.5  # least IoU of a match, in the score of an image
 
 
 class BoxTally(Tally):

@@ -207,6 +207,7 @@ class Detect(WithHead, Task):
         return [*self.answer(output).items()]
 
     def said(self, answer):
+        """Returns text such as `"2 cat, 1 dog"` from an answer."""
         return ", ".join(answer)  # without scores: these are of one box, and in pictures and files
 
     def legend(self):

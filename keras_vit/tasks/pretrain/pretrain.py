@@ -116,6 +116,7 @@ class Pretrain(Task):
         return {}
 
     def shows(self, output):
+        """Returns a description of `picture`, from an embedding, `(width,)`, or `(2, height, width, channels)`."""
         caption = self.caption(output, {})
         return f"from left to right: {caption}" if caption else INPUT
 

@@ -34,6 +34,7 @@ class PretrainClips(ClipTask, Pretrain):
         return super().model(**{**arguments, "num_classes": 0})
 
     def shows(self, output):
+        """Returns a description of `picture`, from `(width,)` or `(2, frames, height, width, channels)`."""
         caption = self.caption(output, {})
         return f"{ClipTask.shows(self, output)}{f', from top to bottom: {caption}' if caption else ''}"
 

@@ -155,6 +155,7 @@ class Restore(Task):
         return [*self.answer(output).items()]
 
     def shows(self, output):
+        """Returns a description of `picture` without an original; `output` is not used."""
         input_as = "as it is" if self.scale == 1 else "enlarged by cubic convolution"
         return f"from left to right: {input_as}, restored"
 

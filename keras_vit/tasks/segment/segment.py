@@ -158,7 +158,7 @@ class Segment(WithHead, Task):
         return f"{', '.join(f'{name}: {percent(share)}' for name, share in answer.items())} of the area"
 
     def heading(self, output):
-        """Returns the areas of the three largest painted classes, or the background, as text; `output` as in `answer`."""
+        """Returns the areas of the three largest painted classes, or of the background, as text; `output` is logits."""
         shares = {name: share for name, share in self.answer(output).items() if share}
         painted = {name: share for name, share in shares.items() if name in self.legend()}
         return self.said(dict([*(painted or shares).items()][:3]))
