@@ -24,9 +24,11 @@ class Dense(keras.layers.Dense):
     """
 
     def quantize(self, mode=None, type_check=True, config=None):
+        """Quantizes the layer as `keras.layers.Dense` does."""
         super().quantize(mode, type_check=False, config=config)  # its type check refuses subclasses
 
     def save_own_variables(self, store):
+        """Saves kernel, bias and the LoRA matrices, `(inputs, rank)` and `(rank, units)`, into a store."""
         if not (self.built and self.lora_enabled):
             super().save_own_variables(store)
             return
@@ -40,6 +42,7 @@ class Dense(keras.layers.Dense):
         store[SCALE] = np.float32(self.lora_alpha / self.lora_rank)
 
     def load_own_variables(self, store):
+        """Loads kernel, bias and LoRA matrices from a store of `save_own_variables`, or of Keras's class."""
         values = {name: store[name] for name in store.keys()}  # noqa: SIM118 (a file's is no dictionary)
         lora, scale = [values.pop(name, None) for name in LORA], values.pop(SCALE, None)
         if scale is not None and self.lora_enabled and lora[0].shape[-1] != self.lora_rank:

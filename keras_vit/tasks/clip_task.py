@@ -42,6 +42,7 @@ class ClipTask:
 
     @property
     def clips(self):
+        """The sampling of frames, a `data.clip_source.Sampling`."""
         from keras_vit.data.clip_source import Sampling
 
         return Sampling(self.frames, self.stride, self.sampling == "segments")

@@ -30,6 +30,7 @@ class Measured(keras.callbacks.Callback):
         self.most = most
 
     def on_epoch_end(self, epoch, logs=None):
+        """Adds the scores to the logs of an epoch, counted from 0."""
         columns = {name: f"val_{name}" for name in self.names}
         last = epoch + 1 == self.run.recipe.optim.epochs
         if not self.run.history or epoch % self.every == 0 or last:

@@ -29,6 +29,7 @@ class Mask:
         self.blocks = ops.reshape(padded, (batch, heads, count, rows // count, others))
 
     def add(self, logits, _, place):
+        """Masks the logits of a block, `(rows, others)`."""
         return ops.where(_at(self.blocks, place), logits, MASKED)
 
     def cut(self, of_logits, place):
@@ -44,15 +45,18 @@ class Bias:
         self.size = bias.shape[-1]
 
     def split(self, count, padding):
-        pass
+        """Does nothing: all blocks share the bias."""
 
     def add(self, logits, bias, place):
+        """Adds the bias to the logits of a block, `(rows, others)`."""
         return logits + ops.cast(_at(bias[:, :, None], place), "float32")
 
     def of_block(self, of_logits, _):
+        """Sums the gradient of a block's logits, `(rows, others)`, to `(others,)`."""
         return ops.sum(of_logits, axis=0)
 
     def of_heads(self, sums, heads):
+        """Returns the gradient in the shape of the bias, from the sums of all heads, `(batch * heads, others)`."""
         of_each = ops.reshape(sums, (-1, heads, 1, self.size))
         for axis in (0, 1):
             of_each = ops.sum(of_each, axis, keepdims=True) if self.tensor.shape[axis] == 1 else of_each
@@ -68,18 +72,22 @@ class Relative:
         self.index = index
 
     def split(self, count, padding):
+        """Splits the index, `(tokens, others)`, into `count` blocks, with `padding` rows at the end."""
         self.blocks = np.pad(self.index, ((0, padding), (0, 0))).reshape(count, -1, self.index.shape[1])
 
     def add(self, logits, table, place):
+        """Adds the bias of a head to the logits of a block, `(rows, others)`."""
         _, head, number = place
         column = ops.take(table, head, axis=1)
         return logits + ops.take(column, ops.take(self.blocks, number, axis=0))
 
     def of_block(self, of_logits, number):
+        """Sums the gradient of a block's logits, `(rows, others)`, for each row of the table, to `(size,)`."""
         rows = ops.reshape(ops.take(self.blocks, number, axis=0), (-1,))
         return ops.segment_sum(ops.reshape(of_logits, (-1,)), rows, num_segments=self.size)
 
     def of_heads(self, sums, heads):
+        """Returns the gradient of the table, `(size, heads)`, from the sums of all heads, `(batch * heads, size)`."""
         of_each = ops.sum(ops.reshape(sums, (-1, heads, self.size)), axis=0)
         return ops.transpose(of_each)
 

@@ -57,6 +57,7 @@ class AdaptiveBlock(TransformerBlock):
         self.mlp_epsilon = mlp_epsilon
 
     def norm(self, name, **settings):
+        """Returns a normalization layer as `norms.norm`, without weights and with its own epsilon before the MLP."""
         if name == "norm2" and self.mlp_epsilon is not None:
             settings["epsilon"] = self.mlp_epsilon
         return norm(name, **settings, weights=False)

@@ -13,11 +13,13 @@ CUBE = 0.044715
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 def gelu_tanh(x):
+    """Computes the GELU with the approximation by tanh, elementwise on a tensor of any shape."""
     return keras.activations.gelu(x, approximate=True)
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 def gelu_quick(x):
+    """Computes `x * sigmoid(1.702 x)`, elementwise on a tensor of any shape."""
     return x * ops.sigmoid(1.702 * x)
 
 

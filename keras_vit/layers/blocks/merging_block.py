@@ -65,6 +65,7 @@ class MergingBlock(WithPrefix, TransformerBlock):
         self.num_prefix = num_prefix
 
     def prefix_found(self, x):
+        """Returns the number of prefix tokens in symbolic tokens, `(batch, tokens, width)`."""
         prefix = prefix_of(x) if keras.utils.is_keras_tensor(x) else None
         return super().prefix_found(x) if self.merged else prefix or 0  # later layers may need it
 

@@ -188,10 +188,12 @@ class _Residual(Layer):
 
 
 def conv3(filters, name, dtype, use_bias=False):
+    """Returns a 3 x 3 convolution that keeps the rows and columns."""
     return keras.layers.Conv2D(filters, 3, padding="same", use_bias=use_bias, data_format=LAST, name=name, dtype=dtype)
 
 
 def norm(name, dtype):
+    """Returns a batch normalization with PyTorch's default settings."""
     return keras.layers.BatchNormalization(epsilon=1e-5, momentum=0.9, name=name, dtype=dtype)
 
 

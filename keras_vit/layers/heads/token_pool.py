@@ -103,6 +103,7 @@ class TokenPool(WithPrefix, Layer):
         return 0 if self.over_prefix else self.num_prefix
 
     def prefix_found(self, x):
+        """Returns the number of prefix tokens in tokens, `(batch, tokens, width)`, as far as the pooling needs it."""
         symbolic = keras.utils.is_keras_tensor(x)
         if self.pooling in TOKEN_POOLINGS and symbolic and has_class_token(x) is False:
             self._refuse_class_token("tokens of a `PatchEncoder` without it")

@@ -33,6 +33,7 @@ class WithPrefix:
         return super().__call__(x, *args, **kwargs)
 
     def prefix_found(self, x):
+        """Returns the number of prefix tokens in symbolic tokens, `(batch, tokens, width)`, or raises ValueError."""
         prefix = prefix_of(x) if keras.utils.is_keras_tensor(x) else None
         if prefix is None:
             raise ValueError(
@@ -43,6 +44,7 @@ class WithPrefix:
         return prefix
 
     def check_prefix(self, num_prefix):
+        """Raises ValueError unless `num_prefix` is `None` or an integer of at least 0."""
         if num_prefix is not None:
             checks.whole(num_prefix=num_prefix)
 

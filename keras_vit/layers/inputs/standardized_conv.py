@@ -57,6 +57,7 @@ class StandardizedConv2D(keras.layers.Conv2D):
         return outputs if self.activation is None else self.activation(outputs)
 
     def convolution_op(self, inputs, kernel):
+        """Convolves images, `(batch, height, width, channels)`, with the standardized kernel."""
         return super().convolution_op(inputs, self._standardized(kernel, inputs.dtype))
 
     def _standardized(self, kernel, dtype):

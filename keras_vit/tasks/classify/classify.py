@@ -158,6 +158,7 @@ class Classify(Task):
         return words(self._holding(output).items()) or "no label"
 
     def marked(self, answer):
+        """Returns an answer with the names of labels that hold in brackets."""
         least = self.thresholds_by_name()
         return {f"[{name}]" if value >= least.get(name, np.inf) else name: value for name, value in answer.items()}
 

@@ -42,6 +42,7 @@ class ClassifyClips(ClipTask, Classify):
 
     @property
     def clips(self):
+        """The sampling of frames, views and crops, a `data.clip_source.Sampling`."""
         return dataclasses.replace(super().clips, views=self.views, crops=self.crops)
 
     @classmethod

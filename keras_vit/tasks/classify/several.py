@@ -46,6 +46,7 @@ class SeveralLabels(Labels):
         check_thresholds(self.task.thresholds, len(self.task.classes) or recipe.model.get("num_classes"))
 
     def check_data(self, source):
+        """Raises ValueError unless a `Source` has two classes or more, and a label, in `"multilabels"`."""
         labels, names = source.targets["multilabels"], source.class_names
         if len(names) < 2:
             raise ValueError(f"A classifier must have two classes or more. Received: {', '.join(names) or 'none'}")
@@ -54,6 +55,7 @@ class SeveralLabels(Labels):
         check_thresholds(self.task.thresholds, len(names))
 
     def warn_of(self, source):
+        """Warns of classes that no training image has."""
         if absent := absent_from(source, source.class_names):
             warn(f"No training image has {absent}: the model cannot learn them.")
 
@@ -61,6 +63,7 @@ class SeveralLabels(Labels):
         return {"thresholds": self.task.thresholds or tuple(stated_thresholds(model) or ())}
 
     def forget(self, model):
+        """Removes the thresholds from the metadata of a model with loaded weights."""
         model.get_layer("rescale").metadata.pop("thresholds", None)
 
     def compiled(self, source):
@@ -98,6 +101,7 @@ class SeveralLabels(Labels):
         return np.lexsort([-shares, shares < self._thresholds])
 
     def thresholds_by_name(self):
+        """Returns the threshold of each class, 0..1, by name."""
         return dict(zip(distinct(self.task.classes), self._thresholds.tolist()))
 
     def caption(self, output, example):
@@ -141,6 +145,7 @@ class Choosing(Measured):
     """Scores validation images, chooses thresholds, and writes these into the model's metadata."""
 
     def measured(self):
+        """Returns the `SeveralTally` of the validation images, and stores its thresholds."""
         tally = super().measured()
         self.run.model.get_layer("rescale").metadata["thresholds"] = [float(t) for t in tally.thresholds]
         return tally

@@ -90,6 +90,7 @@ class ClipLayout(ImageLayout):
 
     @property
     def decoder(self):
+        """Arguments of the `PixelDecoder`, as in VideoMAE."""
         steps, rows, columns = self.grid
         return {
             "grid": (steps * rows, columns),
@@ -105,18 +106,22 @@ class ClipLayout(ImageLayout):
         return ops.tile(ranks, (1, self.steps))
 
     def patches_of(self, model, images):
+        """Returns float32 tubelets, `(batch, tubelets, values)`, 0..1, from clips in the model's range of pixels."""
         low, high = range_of(model)
         return self.tubelets(self.cut(self.on_top((ops.cast(images, "float32") - low) / (high - low))))
 
     def statistics(self, patches):
+        """Returns mean and standard deviation, each like tubelets, `(batch, tubelets, values)`."""
         mean, deviation = patch_pixels.statistics_of_channels(patches, self.arguments["channels"])
         repeats = (1, 1, patches.shape[-1] // self.arguments["channels"])
         return ops.tile(mean, repeats), ops.tile(deviation, repeats)
 
     def joined(self, patches, shape):
+        """Returns clips, `(batch, frames, height, width, channels)`, from tubelets, `(batch, tubelets, values)`."""
         return patch_pixels.joined_tubelets(patches, self.arguments["tubelet"], self.arguments["patch_size"], shape)
 
     def shares(self, images, mean, std):
+        """Returns joined tubelets unchanged: they are shares of the range of pixels already."""
         return images
 
 
