@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_vit.layers.attention import padding
 from keras_vit.layers.own_gradient import own_gradient
 
 MASKED = -0.7 * 3.4e38  # a logit; Keras's value: adding two does not overflow
@@ -57,8 +58,9 @@ def fused_attention(query, key, value, bias=None, mask=None, training=False):
 
     TensorFlow has none. There, the products are written in the form that export runtimes can fuse.
 
-    JAX's kernel for GPUs cannot train with an odd number of tokens, such as 196 patches and a class token. Under
-    gradient checkpointing its error comes too late for Keras to fall back, so the plain formula is chosen here.
+    JAX's kernel for GPUs cannot train with an odd number of tokens, such as 196 patches and a class token: they are
+    padded. Where padding does not help, the plain formula is chosen here, since under gradient checkpointing the
+    kernel's error comes too late for Keras to fall back.
 
     Args:
         query: Tensor, `(batch, tokens, heads, head_dim)`, already multiplied by the scale.
@@ -73,8 +75,13 @@ def fused_attention(query, key, value, bias=None, mask=None, training=False):
     """
     if keras.backend.backend() == "tensorflow":
         return weighted(attention_scores(query, key, bias, mask), value)
-    odd = any(count is None or count % 2 for count in (query.shape[1], key.shape[1]))
-    refused = keras.backend.backend() == "jax" and training and odd
+    if training and padding.helps(query, key):
+        return padding.padded_attention(_kernel, query, key, value, bias, mask)
+    refused = keras.backend.backend() == "jax" and training and padding.is_odd(query, key)
+    return _kernel(query, key, value, bias, mask, refused)
+
+
+def _kernel(query, key, value, bias=None, mask=None, refused=False):
     off = refused or keras.config.is_flash_attention_enabled() is False
     flash = False if off else None  # `None`: the backend decides
     return ops.dot_product_attention(query, key, value, bias=bias, mask=mask, scale=1.0, flash_attention=flash)

@@ -2,13 +2,14 @@
 
 import keras
 
+from keras_vit.layers.blocks.lean_norms import LayerNorm, RMSNorm
 from keras_vit.layers.tokenwise import tokenwise
 
 NORM = {"rms_norm": False, "epsilon": 1e-6}  # the options of every normalization, and their defaults
 
 
 def norm(name, *, rms_norm, epsilon, dtype, weights=True):
-    """Returns a normalization layer over the last axis.
+    """Returns a normalization layer over the last axis, as part of another layer; see `plain_norm` for models.
 
     Args:
         name: Name of the layer.
@@ -19,8 +20,14 @@ def norm(name, *, rms_norm, epsilon, dtype, weights=True):
         weights: Whether a layer normalization has a learned scale and shift.
     """
     if rms_norm:
-        return keras.layers.RMSNormalization(epsilon=epsilon, name=name, dtype=dtype)
-    return keras.layers.LayerNormalization(epsilon=epsilon, center=weights, scale=weights, name=name, dtype=dtype)
+        return RMSNorm(epsilon=epsilon, name=name, dtype=dtype)
+    return LayerNorm(epsilon=epsilon, center=weights, scale=weights, name=name, dtype=dtype)
+
+
+def plain_norm(name, *, rms_norm, epsilon, dtype):
+    """Returns such a layer of Keras's own, whose name stands in a model's file. Arguments are those of `norm`."""
+    kind = keras.layers.RMSNormalization if rms_norm else keras.layers.LayerNormalization
+    return kind(epsilon=epsilon, name=name, dtype=dtype)
 
 
 class WithNormOrder:
