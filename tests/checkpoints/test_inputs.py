@@ -15,6 +15,7 @@ from tests.checkpoints.helpers import (
     weights,
     write,
 )
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -53,6 +54,7 @@ def test_a_rectangular_source_needs_its_grid(tmp_path):
     np.testing.assert_array_equal(weights(as_it_is)["encoder/position_embedding"], arrays["pos_embed"])
 
 
+@slow_on_jax
 @pytest.mark.parametrize("case", [GOOGLE, TIMM, "google_r_ti"])
 def test_channels_follow_the_published_rule(case):
     x, _ = io_of(case)

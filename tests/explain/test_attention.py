@@ -5,7 +5,7 @@ import pytest
 from keras_vit import attention_maps, attention_rollout
 from keras_vit.explain import attention_distance, attention_from
 from tests.explain.models import IMAGES, KINDS, PREFIX, shared, tiny
-from tests.marks import few
+from tests.marks import few, slow_on_jax
 
 
 @few(3)
@@ -32,6 +32,7 @@ def test_maps_are_those_of_the_forward_pass():
     np.testing.assert_allclose(attention_maps(model, IMAGES)[2], expected, atol=1e-5)
 
 
+@slow_on_jax
 @pytest.mark.backend
 @pytest.mark.parametrize("kind, read", [("token", [0]), ("distilled", [0, 1]), ("registers", range(2, 8))])
 def test_rollout_by_hand(kind, read):

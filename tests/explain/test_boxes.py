@@ -51,6 +51,7 @@ def test_the_scores_are_those_of_queries_and_keys_by_hand():
     np.testing.assert_allclose(np.asarray(scores)[0, 0], wanted, atol=1e-5)
 
 
+@slow_on_jax
 def test_tokens_look_where_the_encoder_does():
     model = shaken(dataclasses.replace(TASK, head="tokens").model(**SMALL))
     maps = attention_of_boxes(model, IMAGES)

@@ -22,6 +22,7 @@ def model():
     return randomized(keras_vit.video_vit(**SMALL))
 
 
+@slow_on_jax
 def test_maps_are_over_steps_rows_and_columns(model):
     assert anatomy.grid(model) == (3, 2, 3)
     maps = keras_vit.attention_maps(model, CLIPS)
@@ -34,6 +35,7 @@ def test_maps_are_over_steps_rows_and_columns(model):
     assert keras_vit.features(model, [-1], reshape=False)(CLIPS)["block_1"].shape == (2, 19, 16)
 
 
+@slow_on_jax
 def test_relevance_is_of_what_raises_the_logit(model):
     found = keras_vit.attention_relevance(model, CLIPS, classes=1)
     assert found.shape == (2, 3, 2, 3) and (found >= 0).all() and found.max() > 0

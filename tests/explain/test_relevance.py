@@ -22,6 +22,7 @@ def one_block():
     return model
 
 
+@slow_on_jax
 @pytest.mark.backend
 def test_relevance_by_hand():
     model = one_block()

@@ -60,6 +60,7 @@ def test_maps_of_texts_with_other_pooling(pooling):
     assert np.ptp(explain.attention_of_text(model, one, ["dog"])) < 1e-5
 
 
+@slow_on_jax
 def test_the_attention_of_a_word_is_the_softmax_of_its_query_and_the_keys_of_patches():
     image = randomized(vit("mu/4", image_size=(12, 8), pooling="none", num_classes=0))
     model = captioner(image, captions.decoder(depth=1), start=2, end=3, pad=1)
@@ -172,6 +173,7 @@ def test_what_does_not_fit_is_refused(call, said):
         call()
 
 
+@slow_on_jax
 def test_pixels_of_another_range():
     model = small(value_range=(0, 4095))
     maps, _ = explain.attention_of_answer(model, IMAGES.astype("float32") * 16, IDS, 1)

@@ -5,6 +5,7 @@ import pytest
 import keras_vit
 from keras_vit.explain import towers as module
 from keras_vit.frozen.embedder import Embedder
+from tests.marks import slow_on_jax
 from tests.towers import LENGTH, WORDS, two_towers
 
 pytestmark = pytest.mark.backend
@@ -25,6 +26,7 @@ def test_the_parts_of_two_towers(model):
         module.towers_of("clip")
 
 
+@slow_on_jax
 def test_embeddings_are_those_of_the_towers(model):
     towers = module.towers_of(model)
     tokens = keras_vit.tokenizer(WORDS, LENGTH)

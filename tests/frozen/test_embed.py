@@ -118,6 +118,7 @@ def test_other_unfinished_work_is_not_mixed_in(folder, model, tmp_path, failing)
     assert keras_vit.embed_folder(folder, other, out, overwrite=True) == out
 
 
+@slow_on_jax
 @pytest.mark.parametrize("how", ["cut", "gone", "{", "[]", "longer"])
 def test_damaged_unfinished_work_is_done_anew(how, folder, model, index, tmp_path, failing):
     out = tmp_path / "all.npz"

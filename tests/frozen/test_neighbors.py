@@ -26,6 +26,7 @@ def test_vectors_need_no_model(index):
     np.testing.assert_allclose([s for _, s in found], np.sort(similarities)[::-1], atol=1e-5)
 
 
+@slow_on_jax
 def test_the_index_s_named_model_is_loaded(folder, tmp_path):
     out = keras_vit.embed_folder(folder, "mnist", tmp_path / "named.npz")
     path = folder / "dark" / "0.png"

@@ -6,6 +6,7 @@ import pytest
 from keras import losses, metrics
 
 from keras_vit import check_data, vit
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -47,6 +48,7 @@ OF_LOGITS = [
 ]
 
 
+@slow_on_jax
 @pytest.mark.parametrize("loss, labels, instead", OF_PROBABILITIES)
 def test_a_loss_of_probabilities_needs_a_model_of_probabilities(loss, labels, instead):
     logits = model(labels)
@@ -85,6 +87,7 @@ def test_other_losses_and_models_pass():
     check_data(both, PIXELS, LABELS["sparse"])
 
 
+@slow_on_jax
 def test_a_model_that_was_refused_does_not_learn_and_the_one_in_its_place_does():
     for made, loss, moves in (
         (model("sparse"), "sparse_categorical_crossentropy", False),

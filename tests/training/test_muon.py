@@ -81,6 +81,7 @@ def test_blocks_of_any_name_are_moved(names):
     assert [path for path in by_adam if path.endswith("kernel")] == ["top/kernel"]
 
 
+@slow_on_jax
 def test_tables_of_relative_positions_move_as_with_adam():
     muon, adam = (moved(name, position="relative") for name in ("muon", "adamw"))
     tables = [path for path in muon if path.endswith("table")]

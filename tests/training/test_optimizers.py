@@ -5,7 +5,7 @@ import pytest
 from keras_vit import vit
 from keras_vit.config import Optim
 from keras_vit.training import optimizers
-from tests.marks import few, first_everywhere, how, once, slow
+from tests.marks import few, first_everywhere, how, once, slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -129,6 +129,7 @@ def test_an_optimizer_comes_back_from_its_config():
         optimizers.make(Optim(), [], 10)
 
 
+@slow_on_jax
 @pytest.mark.parametrize("name", ["AdamW", "SGD", "Muon"])
 def test_a_loaded_model_decays_what_it_did(name, tmp_path):
     model = vit("mu/4", image_size=8, depth=1, num_classes=2)

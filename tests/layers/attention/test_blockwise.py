@@ -7,7 +7,7 @@ from keras_vit import MultiHeadSelfAttention, vit
 from keras_vit.explain.relevance import gradients
 from keras_vit.export.forms import export_copy
 from keras_vit.layers.attention import blockwise
-from tests.marks import few, once, slow
+from tests.marks import few, once, slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
@@ -43,6 +43,7 @@ def test_a_compiled_layer_trains_as_one_that_holds_all_scores(monkeypatch, jit_c
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@slow_on_jax
 @pytest.mark.parametrize("block", [100, 4])
 def test_dropout_is_the_same_in_the_gradient(monkeypatch, block):
     monkeypatch.setattr(blockwise, "BLOCK", block)

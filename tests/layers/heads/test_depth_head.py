@@ -4,13 +4,14 @@ from keras import ops
 
 from keras_vit import DepthHead
 from tests.harness import run_layer_test
-from tests.marks import few, once
+from tests.marks import few, once, slow_on_jax
 
 pytestmark = pytest.mark.backend
 
 RNG = np.random.default_rng(0)
 
 
+@slow_on_jax
 @few(1)
 @pytest.mark.parametrize(
     "options, count, output",

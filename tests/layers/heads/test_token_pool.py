@@ -4,6 +4,7 @@ import pytest
 
 from keras_vit import PatchEncoder, TokenPool, vit
 from tests.harness import run_layer_test
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
@@ -16,6 +17,7 @@ def test_layer(pooling, tmp_path):
     run_layer_test(lambda dtype: TokenPool(pooling, num_prefix=2, dtype=dtype), TOKENS.shape, shape, tmp_path=tmp_path)
 
 
+@slow_on_jax
 def test_attention_pool_layer(tmp_path):
     run_layer_test(
         lambda dtype: TokenPool("map", num_prefix=1, num_heads=2, mlp_dim=16, dtype=dtype),

@@ -4,10 +4,12 @@ import pytest
 import keras_vit
 from keras_vit.tasks.caption.caption_writer import caption_writer
 from tests.captions import small
+from tests.marks import slow_on_jax
 
 pytestmark = pytest.mark.backend
 
 
+@slow_on_jax
 def test_any_number_of_images_is_written_about():
     model = small()
     images = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3)).astype("float32")
@@ -21,6 +23,7 @@ def test_any_number_of_images_is_written_about():
     assert caption_writer(model, 6) is write
 
 
+@slow_on_jax
 def test_the_weights_are_those_of_each_call():
     model = small()
     images = np.full((2, 8, 8, 3), 90.0, "float32")

@@ -57,6 +57,7 @@ def test_any_head_learns_on_any_encoder(head, more, tmp_path):
     np.testing.assert_array_equal(np.asarray(loaded(IMAGES)), np.asarray(model(IMAGES)))
 
 
+@slow_on_jax
 def test_linear_logits_are_each_tokens_enlarged():
     model = Segment(classes=CLASSES).model(**SMALL, tokens={"class_token": True})
     model.get_layer("head").kernel.assign(RNG.normal(size=(32, 3)))
