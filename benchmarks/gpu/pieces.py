@@ -17,27 +17,31 @@ KNOWN_PEAK = {  # TFLOP/s of dense products in bfloat16, from the makers' datash
 
 
 def pieces():
-    """Yields dictionaries: the arguments of `worker.py`."""
+    """Yields dictionaries: the arguments of `worker.py`. Those of one framework follow each other: one process."""
+    telling = [(variant, 224, training) for variant in ("B/16", "L/16", "S/16") for training in (True, False)]
+    large = [(variant, 384, training) for variant in ("B/16", "L/16") for training in (True, False)]
+    small = [("Ti/16", 224, True), ("Ti/16", 224, False), ("S/16", 384, True), ("S/16", 384, False)]
     yield {"peer": "GEMM, JAX"}
-    yield {"peer": "GEMM, PyTorch"}
-    for peer, training in itertools.product(("keras_vit", "timm compile", "Flax"), (True, False)):
-        yield _speed(peer, "B/16", 224, training)
+    yield from (_speed("keras_vit", *row) for row in telling)
     yield _speed("keras_vit fit", "B/16", 224, True)
-    yield _speed("keras_vit", "B/16", 224, True, flash=False)
-    yield _speed("keras_vit", "B/16", 224, True, remat=True)
-    yield _speed("keras_vit", "B/16", 224, True, pooling="gap")  # an even number of tokens, for fused attention
+    yield {"peer": "GEMM, PyTorch"}
+    yield from (_speed("timm compile", *row) for row in telling)
+    yield from (_speed("keras_vit", *row) for row in large)
     yield {"peer": "CIFAR-10"}
+    for options in ({"pooling": "gap"}, {"flash": False}, {"remat": True}):
+        yield _speed("keras_vit", "B/16", 224, True, **options)
     yield {**_speed("keras_vit", "S/16", 224, True), "images": 512, "steps": 200}  # what `imagenet_s16` trains
-    rest = itertools.product(("S/16", "L/16", "Ti/16", "B/16"), (224, 384), (True, False))
-    for (variant, image, training), peer in itertools.product(rest, ("keras_vit", "timm compile", "Flax")):
-        if (variant, image) != ("B/16", 224):
-            yield _speed(peer, variant, image, training)
-    for variant, image in itertools.product(("B/16", "L/16"), (224, 384)):
-        for options in ({"flash": False}, {"remat": True}):
-            if (variant, image) != ("B/16", 224):
-                yield _speed("keras_vit", variant, image, True, **options)
-    for variant in ("B/16", "L/16"):
-        yield _speed("keras_vit", variant, 384, False, flash=False)
+    yield from (_speed("Flax", *row) for row in telling + large)
+    yield from (_speed("timm compile", *row) for row in large + small)
+    yield from (_speed(peer, *row) for peer in ("keras_vit", "Flax") for row in small)
+    for (variant, image, training), option in itertools.product(large, ("flash", "remat")):
+        if training or option == "flash":
+            yield _speed("keras_vit", variant, image, training, **{option: option == "remat"})
+
+
+def framework(piece):
+    """Returns what a piece computes with: pieces of one framework share a process."""
+    return "torch" if "PyTorch" in piece["peer"] or "timm" in piece["peer"] else "jax"
 
 
 def least(piece):

@@ -1,14 +1,20 @@
-"""Measures what OUT lacks of `pieces.py`, each piece in a process of its own, until the time is up; see `run.sh`."""
+"""Measures what OUT lacks of `pieces.py` until the time is up; see `run.sh`.
+
+Pieces of one framework that follow each other share a process, and all share compiled programs on the disk.
+"""
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import threading
 import time
 
-from pieces import KNOWN_PEAK, least, pieces, tiny
+from pieces import KNOWN_PEAK, framework, least, pieces, tiny
 from table import table
 
 HERE = pathlib.Path(__file__).parent
@@ -29,7 +35,7 @@ def main():
     known = json.loads(file.read_text())["rows"] if file.exists() else []
     rows = [row for row in known if row["device"] == device]
     others = [row for row in known if row["device"] != device]  # of another card
-    postponed = False
+    wanted, postponed = [], False
     for piece in pieces():
         piece = tiny(piece) if given.rehearse else piece
         if any(_is(piece, row) for row in rows if "error" not in row):
@@ -39,16 +45,15 @@ def main():
             if not given.cifar10 and not given.rehearse:
                 continue
             piece |= {"files": given.cifar10, "state": str(given.out / "cifar10.npz")}
-        left = end - time.monotonic()
-        if left < least(piece):
-            postponed = True
-            continue
-        row = _measured(piece, left, given.out / "log")
-        if row is None:
-            sys.exit(3)
-        rows.append({k: v for k, v in {**piece, **row, "device": device}.items() if k not in ("files", "state")})
-        print(*rows[-1].values(), sep="  ", flush=True)
-        file.write_text(json.dumps({"commit": commit, "rows": rows + others}, indent=1) + "\n")
+        wanted.append(piece)
+    for _, group in itertools.groupby(wanted, framework):
+        for piece, row in _measured([*group], end, given.out):
+            if row is None:
+                postponed = True
+                continue
+            rows.append({k: v for k, v in {**piece, **row, "device": device}.items() if k not in ("files", "state")})
+            print(*rows[-1].values(), sep="  ", flush=True)
+            file.write_text(json.dumps({"commit": commit, "rows": rows + others}, indent=1) + "\n")
     if postponed:
         print("More is left: call this again.")
         sys.exit(3)
@@ -63,25 +68,52 @@ def _is(piece, row):
     return piece.items() <= row.items() and OPTIONS & piece.keys() == OPTIONS & row.keys()
 
 
-def _measured(piece, seconds, log):
-    """Returns what the worker found, `{"error": ...}`, or `None` if the time was over first."""
-    command = [sys.executable, str(HERE / "worker.py"), json.dumps(piece)]
-    torch = "PyTorch" in piece["peer"] or "timm" in piece["peer"]  # JAX would take most of the memory first
+def _measured(group, end, out):
+    """Yields each piece with what a worker found, `{"error": ...}`, or `None` if the time was over first.
+
+    Of a process that ends in the middle of a piece, such as for lack of memory, the next one goes on after that piece.
+    """
+    while group:
+        done = 0
+        with _worker(group, end, out) as lines:
+            for line in lines:
+                yield group[done], None if line == "late" else json.loads(line)
+                done += 1
+        if done == len(group):
+            return
+        if time.monotonic() >= end:
+            print(f"Not finished in time: {group[done]}.")
+            yield from ((piece, None) for piece in group[done:])
+            return
+        yield group[done], {"error": _last(out / "log")}
+        group = group[done + 1 :]
+
+
+@contextlib.contextmanager
+def _worker(group, end, out):
+    """Starts a process for some pieces; gives the lines that it prints, until the time is up."""
+    torch = framework(group[0]) == "torch"  # JAX would take most of the memory first
     memory = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if torch else {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.92"}
-    environment = os.environ | memory
-    with open(log, "a") as written:
-        before = written.tell()
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(out / "cache"), "TORCHINDUCTOR_CACHE_DIR": str(out / "cache")}
+    todo = [[piece, least(piece)] for piece in group]
+    command = [sys.executable, str(HERE / "worker.py"), json.dumps(todo), str(max(end - time.monotonic(), 0))]
+    with open(out / "log", "w") as log:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | memory | cache
+        )
+        timer = threading.Timer(max(end - time.monotonic(), 0), process.kill)
+        timer.start()
         try:
-            done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=written, text=True, timeout=seconds, env=environment
-            )
-        except subprocess.TimeoutExpired:
-            print(f"Not finished in the {seconds:.0f} s that were left: {piece}. Call this again.")
-            return None
-    if done.returncode:
-        said = log.read_text(errors="replace")[before:].strip().splitlines()
-        return {"error": said[-1][:200] if said else f"exit status {done.returncode}"}
-    return json.loads(done.stdout.splitlines()[-1])
+            yield (line.strip() for line in process.stdout if line.startswith(("{", "late")))
+        finally:
+            timer.cancel()
+            process.kill()
+            process.wait()
+
+
+def _last(log):
+    """Returns the last line of a process's log."""
+    return (log.read_text(errors="replace").strip().splitlines() or ["the process ended"])[-1][:200]
 
 
 def _commit():

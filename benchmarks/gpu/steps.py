@@ -32,8 +32,8 @@ def _model(piece):
     import keras_vit
     from keras_vit.models.remat import rematerialized
 
-    if "flash" in piece:
-        (keras.config.enable_flash_attention if piece["flash"] else keras.config.disable_flash_attention)()
+    (keras.config.enable_flash_attention if piece.get("flash", True) else keras.config.disable_flash_attention)()
+    keras.utils.clear_session()
     width, depth, heads, mlp = sizes(piece)
     shape = dict(width=width, depth=depth, num_heads=heads, mlp_dim=mlp, patch_size=16, image_size=piece["image"])
     shape |= {"block": {"gelu": "exact"}, "pooling": piece.get("pooling", "token")}  # as timm and Flax
@@ -59,8 +59,8 @@ def keras_vit(piece):
     x, y = (jax.device_put(array) for array in _batch(piece))
     weights, fixed = ([v.value for v in some] for some in (model.trainable_variables, model.non_trainable_variables))
     if not piece["training"]:
-        call = jax.jit(lambda weights, x: model.stateless_call(weights, fixed, x, training=False)[0])
-        return _repeat(lambda: call(weights, x)), macs, _jax_memory
+        call = Compiled(lambda weights, x: model.stateless_call(weights, fixed, x, training=False)[0])
+        return _repeat(lambda: call(weights, x)), macs, call.memory
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = keras.optimizers.AdamW(1e-4, weight_decay=0.05)
     optimizer.build(model.trainable_variables)
@@ -74,7 +74,7 @@ def keras_vit(piece):
         weights, moments = optimizer.stateless_apply(moments, gradients, weights)
         return weights, fixed_after, moments, value
 
-    step = jax.jit(step, donate_argnums=(0, 1, 2))
+    step = Compiled(step, given=(0, 1, 2))
     state = [weights, fixed, [v.value for v in optimizer.variables]]  # the model's own arrays, which are given away
 
     def run(count):
@@ -82,7 +82,7 @@ def keras_vit(piece):
             *state[:], value = step(*state, x, y)
         value.block_until_ready()
 
-    return run, macs, _jax_memory
+    return run, macs, step.memory
 
 
 def keras_fit(piece):
@@ -99,7 +99,7 @@ def keras_fit(piece):
     def run(count):
         model.fit((batch for _ in range(count)), steps_per_epoch=count, verbose=0)
 
-    return run, macs, _jax_memory
+    return run, macs, lambda: None  # that of the step
 
 
 def flax(piece):
@@ -114,8 +114,8 @@ def flax(piece):
     x, y = (jax.device_put(array) for array in _batch(piece))
     weights = jax.jit(model.init)(jax.random.key(0), x[:1])
     if not piece["training"]:
-        call = jax.jit(model.apply)
-        return _repeat(lambda: call(weights, x)), macs, _jax_memory
+        call = Compiled(model.apply)
+        return _repeat(lambda: call(weights, x)), macs, call.memory
     optimizer = optax.adamw(1e-4, weight_decay=0.05)
 
     def step(weights, moments, x, y):
@@ -126,14 +126,14 @@ def flax(piece):
         updates, moments = optimizer.update(gradients, moments, weights)
         return optax.apply_updates(weights, updates), moments, value
 
-    step, state = jax.jit(step, donate_argnums=(0, 1)), [weights, optimizer.init(weights)]
+    step, state = Compiled(step, given=(0, 1)), [weights, optimizer.init(weights)]
 
     def run(count):
         for _ in range(count):
             *state[:], value = step(*state, x, y)
         value.block_until_ready()
 
-    return run, macs, _jax_memory
+    return run, macs, step.memory
 
 
 def timm(piece):
@@ -153,6 +153,11 @@ def timm(piece):
     images, labels = _batch(piece)
     x = torch.tensor(images.transpose(0, 3, 1, 2) / 127.5 - 1, device=device).contiguous()
     y = torch.tensor(labels, dtype=torch.int64, device=device)
+
+    if device == "cuda":  # what earlier pieces left
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    torch._dynamo.reset()
 
     def wait():
         if device == "cuda":
@@ -193,7 +198,7 @@ def gemm_jax(piece):
     side = 256 if piece.get("rehearse") else 8192
     a, b = (jax.random.normal(jax.random.key(i), (side, side), "bfloat16") for i in range(2))
     product = jax.jit(lambda a, b: a @ b)
-    return _repeat(lambda: product(a, b)), side**3, _jax_memory
+    return _repeat(lambda: product(a, b)), side**3, lambda: None
 
 
 def gemm_torch(piece):
@@ -219,12 +224,32 @@ def _repeat(call):
     return run
 
 
-def _jax_memory():
-    """Returns the most memory that JAX has held on the device, in GB; `None` where it does not say."""
-    import jax
+class Compiled:
+    """A function that is compiled for its first arguments, and says what memory it takes.
 
-    found = jax.devices()[0].memory_stats()
-    return round(found["peak_bytes_in_use"] / 1e9, 2) if found else None
+    Args:
+        function: Function of JAX.
+        given: Positions of arguments whose memory is used for outputs.
+    """
+
+    def __init__(self, function, given=()):
+        import jax
+
+        self.lowered = jax.jit(function, donate_argnums=given)
+        self.compiled = None
+
+    def __call__(self, *arguments):
+        if self.compiled is None:
+            self.compiled = self.lowered.lower(*arguments).compile()
+        return self.compiled(*arguments)
+
+    def memory(self):
+        """Returns the bytes of arguments, outputs and what lies between, in GB; `None` where XLA does not say."""
+        sizes = self.compiled.memory_analysis()
+        if sizes is None:
+            return None
+        outputs = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+        return round((sizes.argument_size_in_bytes + outputs + sizes.temp_size_in_bytes) / 1e9, 2)
 
 
 PEERS = {

@@ -1,12 +1,16 @@
-"""One piece in a process of its own: prints what it found as JSON.
+"""Pieces in one process: prints what it found of each as a line of JSON, or "late" if too few seconds were left.
 
-python worker.py '{"peer": "keras_vit", "variant": "B/16", "image": 224, "training": true, "images": 256}'
+python worker.py '[[{"peer": "keras_vit", "variant": "B/16", "image": 224, "training": true, "images": 256}, 45]]' 500
+
+Each piece stands beside the seconds below which it is not begun.
 """
 
+import gc
 import json
 import statistics
 import sys
 import time
+import traceback
 
 ROUNDS, SECONDS = 5, 2.0  # of each: a median
 
@@ -42,11 +46,23 @@ def timed(run, count):
     return (time.perf_counter() - start) / count
 
 
-if __name__ == "__main__":
-    asked = json.loads(sys.argv[1])
-    if asked["peer"] == "CIFAR-10":
-        from cifar import train
+def measured(piece):
+    """Returns what was found of a piece; its arrays and programs are given back."""
+    try:
+        if piece["peer"] == "CIFAR-10":
+            from cifar import train
 
-        print(json.dumps(train(asked)))
-    else:
-        print(json.dumps(speed(asked)))
+            return train(piece)
+        return speed(piece)
+    except Exception as error:  # such as too little memory: the next piece may be smaller
+        traceback.print_exc()
+        return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+    finally:
+        gc.collect()
+
+
+if __name__ == "__main__":
+    end = time.monotonic() + float(sys.argv[2])
+    for piece, least in json.loads(sys.argv[1]):
+        late = end - time.monotonic() < least
+        print("late" if late else json.dumps(measured(piece)), flush=True)
