@@ -3,7 +3,7 @@
 import keras
 
 from keras_vit.layers import EndPool, TokenPool, TransformerBlock, Words
-from keras_vit.layers.blocks.norms import plain_norm
+from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.functional import Model
 from keras_vit.models import options
 from keras_vit.models.variants import MAX_BLOCKS
@@ -91,7 +91,7 @@ def text_tower(
     x = Words(vocabulary, width, length, metadata=metadata, name="words", dtype=dtype)(ids)  # (batch, length, width)
     for i in range(depth):
         x = TransformerBlock(num_heads, name=f"block_{i}", **block)(x, **mask)
-    x = plain_norm("norm", rms_norm=False, epsilon=epsilon, dtype=dtype)(x)
+    x = norm("norm", rms_norm=False, epsilon=epsilon, dtype=dtype)(x)
     if pooling in ("end", "largest"):
         x = EndPool(end, name="pool", dtype=dtype)([x, ids])  # (batch, width)
     else:

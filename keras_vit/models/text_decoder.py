@@ -6,7 +6,7 @@ import keras
 
 from keras_vit.layers import DecoderBlock, Words
 from keras_vit.layers.blocks.gelu import BY_NAME
-from keras_vit.layers.blocks.norms import plain_norm
+from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.functional import Model
 from keras_vit.models import options
 from keras_vit.models.variants import MAX_BLOCKS
@@ -112,7 +112,7 @@ def text_decoder(
     inputs = ids = keras.Input((None,), dtype="int32", name="texts")
     x, context = words(ids), ()  # (batch, words, width)
     mask = None if masked_id is None else keras.ops.expand_dims(ids != masked_id, (1, 2))
-    x = plain_norm("norm_pre", **norms)(x) if norm_words else x
+    x = norm("norm_pre", **norms)(x) if norm_words else x
     if context_width is not None:
         inputs = {"texts": ids, "context": keras.Input((None, context_width), name="context")}
         context = (inputs["context"],)
@@ -122,10 +122,10 @@ def text_decoder(
         layer = DecoderBlock(num_heads, 4 * width if mlp_dim is None else mlp_dim, name=f"block_{i}", **block)
         x = layer(x, *context, attention_mask=mask, use_causal_mask=True)
     if norm_order == "pre" if final_norm is None else final_norm:
-        x = plain_norm("norm", **norms)(x)
+        x = norm("norm", **norms)(x)
     if transform:
         x = keras.layers.Dense(width, activation=BY_NAME[gelu], name="transform", dtype=dtype)(x)
-        x = plain_norm("norm_transform", **norms)(x)
+        x = norm("norm_transform", **norms)(x)
     if tied:
         x = words(x, to_logits=True)  # (batch, words, vocabulary)
     else:

@@ -7,7 +7,7 @@ from typing import Literal
 import keras
 
 from keras_vit.layers import Frames, PatchEncoder, Patches, Rescale, TimeSteps, TokenPool, TransformerBlock, Tubelets
-from keras_vit.layers.blocks.norms import plain_norm as norm_layer
+from keras_vit.layers.blocks.norms import norm as norm_layer
 from keras_vit.layers.functional import Model
 from keras_vit.layers.inputs.stems import patch_size_on, stem_for
 from keras_vit.models import options, variants

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import keras
 
 from keras_vit.layers import PaddingMask, PatchEncoder, Patches, Rescale, TokenPool, TransformerBlock, Words
-from keras_vit.layers.blocks.norms import plain_norm as norm_layer
+from keras_vit.layers.blocks.norms import norm as norm_layer
 from keras_vit.layers.functional import Model
 from keras_vit.layers.inputs.stems import patch_size_on, stem_for
 from keras_vit.models import options, variants

@@ -8,7 +8,7 @@ import keras
 
 from keras_vit.layers import PatchEncoder, Patches, Positions, Rescale, TokenPool, TransformerBlock
 from keras_vit.layers.attention.rotary import rotary_options
-from keras_vit.layers.blocks.norms import plain_norm as norm_layer
+from keras_vit.layers.blocks.norms import norm as norm_layer
 from keras_vit.layers.functional import Model
 from keras_vit.layers.heads.token_pool import TOKEN_POOLINGS
 from keras_vit.layers.inputs.patch_dropout import dropout_of

@@ -72,14 +72,14 @@ class AdaptiveBlock(TransformerBlock):
         six = ops.split(ops.expand_dims(self.modulation(condition), 1), 6, axis=-1)  # (batch, 1, width) each
         shift1, scale1, gate1, shift2, scale2, gate2 = six
         y = self.attention(
-            self.normed("pre", self.norm1, x) * (1 + scale1) + shift1,
+            self.normed("pre", self.norm1, x, training) * (1 + scale1) + shift1,
             return_attention_scores=return_attention_scores,
             training=training,
             scores_offset=scores_offset,
         )
         y, *scores = y if return_attention_scores else (y,)
         x = x + self.path1(gate1 * y, training=training)
-        y = self.mlp(self.normed("pre", self.norm2, x) * (1 + scale2) + shift2, training=training)
+        y = self.mlp(self.normed("pre", self.norm2, x, training) * (1 + scale2) + shift2, training=training)
         x = x + self.path2(gate2 * y, training=training)
         return (x, *scores) if return_attention_scores else x
 

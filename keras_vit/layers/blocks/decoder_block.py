@@ -108,7 +108,7 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
         return_attention_scores=False,
         training=None,
     ):
-        y = self.normed("pre", self.norm1, x)
+        y = self.normed("pre", self.norm1, x, training)
         y = self.attention(
             y,
             y,
@@ -118,10 +118,10 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
             context_positions=positions,
             training=training,
         )
-        x, scores = self.normed("post", self.norm1, x + y), ()
+        x, scores = self.normed("post", self.norm1, x + y, training), ()
         if context is not None:
             y = self.cross(
-                self.normed("pre", self.norm2, x),
+                self.normed("pre", self.norm2, x, training),
                 context,
                 context_mask,
                 positions=positions,
@@ -130,7 +130,7 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
                 training=training,
             )
             y, *scores = y if return_attention_scores else (y,)
-            x = self.normed("post", self.norm2, x + y)
+            x = self.normed("post", self.norm2, x + y, training)
         x = self._with_mlp(x, training)
         return (x, *scores) if return_attention_scores else x
 
@@ -165,8 +165,8 @@ class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
         return self._with_mlp(x), cache
 
     def _with_mlp(self, x, training=None):
-        y = self.mlp(self.normed("pre", self.norm3, x), training=training)
-        return self.normed("post", self.norm3, x + y)
+        y = self.mlp(self.normed("pre", self.norm3, x, training), training=training)
+        return self.normed("post", self.norm3, x + y, training)
 
 
 def _written(old, new, place):

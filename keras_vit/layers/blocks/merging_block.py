@@ -79,24 +79,24 @@ class MergingBlock(WithPrefix, TransformerBlock):
             sizes = sizes_of(sources, tokens)  # (batch, tokens, 1)
             bias = ops.reshape(ops.log(sizes), (-1, 1, 1, tokens))
         y, *scores, keys = self.attention(
-            self.normed("pre", self.norm1, x),
+            self.normed("pre", self.norm1, x, training),
             return_attention_scores=return_attention_scores,
             training=training,
             scores_offset=scores_offset,
             bias=bias,
             return_keys=True,
         )
-        y = self.scale1(self.normed("res-post", self.norm1, y))
-        x = self.normed("post", self.norm1, x + self.path1(y, training=training))
+        y = self.scale1(self.normed("res-post", self.norm1, y, training))
+        x = self.normed("post", self.norm1, x + self.path1(y, training=training), training)
         count = self.count(tokens)
         if count:
             place = match(ops.mean(keys, axis=2), count, self.num_prefix)
             x = merge(x, sizes, place, count, self.num_prefix)
             every = places(place, count, tokens, self.num_prefix)
             sources = ops.cast(moved(every, sources) + 0.5, "int32")
-        y = self.mlp(self.normed("pre", self.norm2, x), training=training)
-        y = self.scale2(self.normed("res-post", self.norm2, y))
-        x = self.normed("post", self.norm2, x + self.path2(y, training=training))
+        y = self.mlp(self.normed("pre", self.norm2, x, training), training=training)
+        y = self.scale2(self.normed("res-post", self.norm2, y, training))
+        x = self.normed("post", self.norm2, x + self.path2(y, training=training), training)
         return x, sources, *scores
 
     def count(self, tokens):

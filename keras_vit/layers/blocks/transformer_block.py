@@ -165,7 +165,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         scores_offset=None,
     ):
         y = self.attention(
-            self.normed("pre", self.norm1, x),
+            self.normed("pre", self.norm1, x, training),
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             return_attention_scores=return_attention_scores,
@@ -173,11 +173,11 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
             scores_offset=scores_offset,
         )
         y, *scores = y if return_attention_scores else (y,)
-        y = self.scale1(self.normed("res-post", self.norm1, y))
-        x = self.normed("post", self.norm1, x + self.path1(y, training=training))  # equation 2
-        y = self.mlp(self.normed("pre", self.norm2, x), training=training)
-        y = self.scale2(self.normed("res-post", self.norm2, y))
-        x = self.normed("post", self.norm2, x + self.path2(y, training=training))  # equation 3
+        y = self.scale1(self.normed("res-post", self.norm1, y, training))
+        x = self.normed("post", self.norm1, x + self.path1(y, training=training), training)  # equation 2
+        y = self.mlp(self.normed("pre", self.norm2, x, training), training=training)
+        y = self.scale2(self.normed("res-post", self.norm2, y, training))
+        x = self.normed("post", self.norm2, x + self.path2(y, training=training), training)  # equation 3
         return (x, *scores) if return_attention_scores else x
 
 
