@@ -50,6 +50,7 @@ from keras_vit.layers import AddToImage as AddToImage
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import CrossAttention as CrossAttention
 from keras_vit.layers import DecoderBlock as DecoderBlock
+from keras_vit.layers import DeformableAttention as DeformableAttention
 from keras_vit.layers import DepthHead as DepthHead
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import EndPool as EndPool

@@ -22,7 +22,8 @@ HEAVY = {
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
     AdaptiveBlock AdaptiveHead AddToImage AnomalyDetector Answer Augment Caption Classify ClassifyClips Contrast
-    ConvStem CrossAttention DPTHead Data DecoderBlock Depth DepthHead Detect Distiller EndPool Frames Generate
+    ConvStem CrossAttention DPTHead Data DecoderBlock DeformableAttention Depth DepthHead Detect Distiller EndPool
+    Frames Generate
     HYBRIDS LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Optim
     PaddingMask PatchDropout PatchEncoder Patches PixelHead PointBoxes PoseHead Positions Pretrain PretrainClips
     QueryDecoder Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment SetBoxes SetHead

@@ -2,6 +2,7 @@
 
 from keras_vit.layers.attention.attention import MultiHeadSelfAttention
 from keras_vit.layers.attention.cross_attention import CrossAttention
+from keras_vit.layers.attention.deformable import DeformableAttention
 from keras_vit.layers.attention.relative import RelativePositions
 from keras_vit.layers.attention.rotary import RotaryPositions
 from keras_vit.layers.blocks.adaptive_block import AdaptiveBlock
@@ -49,6 +50,7 @@ __all__ = [
     "CrossAttention",
     "DPTHead",
     "DecoderBlock",
+    "DeformableAttention",
     "DepthHead",
     "EndPool",
     "Frames",

@@ -1,0 +1,165 @@
+"""Attention to a few places of feature maps, which each query chooses: Deformable DETR's."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_vit.layers.base import Layer
+from keras_vit.layers.dense import Dense
+from keras_vit.utils.typed import Positive
+
+DENSE = 4096  # cells of a map up to which weights of all cells are a product of matrices; see `sampled`
+
+
+@keras.saving.register_keras_serializable(package="keras_vit")
+class DeformableAttention(Layer):
+    """Multi-head attention of queries to sampled places of one or more feature maps.
+
+    Zhu et al. 2021 (arXiv:2010.04159), section 4.1. From each query follow, for each head, map and point, an offset
+    from the query's reference and a weight; the weights of a head have the sum 1. The values at these places, bilinear
+    between cells and zero outside of the map, are summed by weight. The cost grows with the points, not with the cells
+    that a query could attend to.
+
+    Args:
+        num_heads: Number of heads; must divide the width of the queries.
+        points: Number of places for each query, head and map.
+
+    Call arguments:
+        x: Tensor of queries, `(batch, queries, width)`, positions added.
+        references: Tensor, `(batch, queries, 4)`: boxes as center x, center y, width and height, as shares of the map;
+            an offset of `points` is then half of the box. Or `(batch, queries, 2)`: x and y; an offset of 1 is a cell.
+        maps: A feature map, `(batch, rows, columns, channels)` of known rows and columns, or a list of several.
+
+    Output shape:
+        `(batch, queries, width)`.
+
+    Raises:
+        ValueError: If `num_heads` does not divide the width, or a shape is another one.
+
+    Example:
+
+    >>> x, boxes = keras.ops.zeros((2, 5, 64)), keras.ops.ones((2, 5, 4)) / 2
+    >>> DeformableAttention(num_heads=4, points=2)(x, boxes, keras.ops.zeros((2, 8, 6, 32))).shape
+    (2, 5, 64)
+    """
+
+    def __init__(self, num_heads: Positive, points: Positive = 4, **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.points = points
+
+    def build(self, x_shape, references_shape, maps_shape):
+        shapes = list(maps_shape) if isinstance(maps_shape[0], (tuple, list)) else [maps_shape]
+        if len(x_shape) != 3 or len(references_shape) != 3 or references_shape[-1] not in (2, 4):
+            raise ValueError(
+                "The queries must be (batch, queries, width), and their references (batch, queries, 4 or 2). Received: "
+                f"shapes {tuple(x_shape)} and {tuple(references_shape)}"
+            )
+        if any(len(shape) != 4 or None in tuple(shape)[1:] for shape in shapes):
+            raise ValueError(f"Maps must be (batch, rows, columns, channels). Received: {[*map(tuple, shapes)]}")
+        width, dtype, count = x_shape[-1], self.dtype_policy, len(shapes)
+        if width % self.num_heads:
+            raise ValueError(f"A width of {width} cannot be split into {self.num_heads} heads: it must divide evenly.")
+        self.head_dim = width // self.num_heads
+        places = self.num_heads * count * self.points
+        outputs = {"offsets": 2 * places, "shares": places, "value": width, "proj": width}
+        inputs = {"value": shapes[0]}
+        for name, size in outputs.items():
+            kernel = "zeros" if name in ("offsets", "shares") else "glorot_uniform"
+            dense = Dense(size, kernel_initializer=kernel, name=name, dtype=dtype)
+            dense.build(inputs.get(name, x_shape))
+            setattr(self, name, dense)
+        self.offsets.bias.assign(rays(self.num_heads, count, self.points).reshape(-1))
+
+    def call(self, x, references, maps):
+        maps = maps if isinstance(maps, (list, tuple)) else [maps]
+        lead = (-1, x.shape[1] or ops.shape(x)[1], self.num_heads)  # batch, queries, heads
+        offsets = ops.reshape(self.offsets(x), (*lead, len(maps), self.points, 2))
+        weights = ops.reshape(self.shares(x), (*lead, len(maps) * self.points))
+        weights = ops.softmax(ops.cast(weights, "float32"), axis=-1)
+        weights = ops.reshape(weights, (*lead, len(maps), self.points))
+        offsets, references = (ops.cast(tensor, "float32") for tensor in (offsets, references))
+        center = references[:, :, None, None, :2]
+        summed = []
+        for level, features in enumerate(maps):
+            rows, columns = features.shape[1:3]
+            if references.shape[-1] == 4:
+                steps = references[:, :, None, None, 2:] * (0.5 / self.points)
+            else:
+                steps = np.array([1 / columns, 1 / rows], "float32")
+            places = center + offsets[:, :, :, level] * steps  # (batch, queries, heads, points, 2)
+            value = ops.reshape(
+                self.value(features), (-1, rows, columns, self.num_heads, x.shape[-1] // self.num_heads)
+            )
+            summed.append(sampled(value, places, weights[:, :, :, level]))
+        return self.proj(ops.reshape(sum(summed), (-1, lead[1], x.shape[-1])))
+
+    def compute_output_shape(self, x_shape, references_shape, maps_shape):
+        return x_shape
+
+
+def rays(heads, maps, points):
+    """Returns the first offsets, float32 `(heads, maps, points, 2)`: heads look around, points further and further."""
+    angles = 2 * math.pi / heads * np.arange(heads)
+    rays = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    rays /= np.abs(rays).max(axis=-1, keepdims=True)
+    return (rays[:, None, None] * np.arange(1, points + 1)[:, None] * np.ones((maps, 1, 1))).astype("float32")
+
+
+def sampled(values, places, weights):
+    """Returns weighted sums of values at places of a map, bilinear between the cells and zero outside.
+
+    Both forms compute the same. Up to `DENSE` cells each query has the weights of all cells, which are the product of
+    those of the rows and of the columns, and attends by a product of matrices, quick on every engine and without
+    operators of its own; for more cells, the four cells around each place are gathered.
+
+    Args:
+        values: Tensor, `(batch, rows, columns, heads, channels)`.
+        places: Tensor, `(batch, queries, heads, points, 2)`: x and y as shares of the map.
+        weights: Tensor, `(batch, queries, heads, points)`.
+
+    Returns:
+        Tensor, `(batch, queries, heads, channels)`, in the precision of the values.
+    """
+    rows, columns = values.shape[1:3]
+    return (by_products if rows * columns <= DENSE else by_gathering)(values, places, weights)
+
+
+def by_products(values, places, weights):
+    rows, columns, heads, channels = values.shape[1:]
+    places = ops.transpose(places, (0, 2, 1, 3, 4))  # (batch, heads, queries, points, 2)
+    weights = ops.transpose(weights, (0, 2, 1, 3))[..., None]
+    of_columns = _shares(places[..., :1] * columns - 0.5, columns) * weights  # (batch, heads, queries, points, columns)
+    of_rows = _shares(places[..., 1:] * rows - 0.5, rows)
+    cells = ops.matmul(ops.swapaxes(of_rows, -1, -2), of_columns)  # (batch, heads, queries, rows, columns)
+    cells = ops.reshape(cells, (-1, heads, cells.shape[2] or ops.shape(cells)[2], rows * columns))
+    values = ops.transpose(ops.reshape(values, (-1, rows * columns, heads, channels)), (0, 2, 1, 3))
+    return ops.transpose(ops.matmul(ops.cast(cells, values.dtype), values), (0, 2, 1, 3))
+
+
+def _shares(places, count):
+    """Returns the bilinear share of each of `count` cells, `(..., count)`, at places counted in cells, `(..., 1)`."""
+    return ops.relu(1 - ops.abs(places - np.arange(count, dtype="float32")))
+
+
+def by_gathering(values, places, weights):
+    rows, columns, heads, channels = values.shape[1:]
+    sizes = np.array([columns, rows], "float32")
+    queries, points = places.shape[1] or ops.shape(places)[1], places.shape[3]
+    places = ops.transpose(places, (0, 2, 1, 3, 4)) * sizes - 0.5  # (batch, heads, queries, points, 2)
+    weights = ops.transpose(weights, (0, 2, 1, 3))
+    values = ops.reshape(ops.transpose(values, (0, 3, 1, 2, 4)), (-1, heads, rows * columns, channels))
+    first, output = ops.floor(places), 0
+    for corner in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        cell = first + np.array(corner, "float32")
+        share = ops.prod(1 - ops.abs(places - cell), axis=-1) * weights
+        inside = ops.all((cell >= 0) & (cell < sizes), axis=-1)
+        share = ops.where(inside, share, 0)
+        index = ops.cast(ops.clip(cell, 0, sizes - 1), "int32")
+        index = ops.reshape(index[..., 1] * columns + index[..., 0], (-1, heads, queries * points))
+        found = ops.take_along_axis(values, index[..., None], axis=2)  # (batch, heads, queries * points, channels)
+        found = ops.reshape(found, (-1, heads, queries, points, channels))
+        output = output + ops.sum(found * ops.cast(share, values.dtype)[..., None], axis=3)
+    return ops.transpose(output, (0, 2, 1, 3))
