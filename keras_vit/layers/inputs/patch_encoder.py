@@ -123,16 +123,15 @@ class PatchEncoder(Layer):
             self.norm.build((*input_shape[:2], self.width))
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
 
-        tokens = []
-        if self.class_token:
-            tokens.append(("class_token", 1, "zeros"))
-        if self.distillation_token:
-            tokens.append(("distillation_token", 1, _normal()))
-        if self.registers:
-            tokens.append(("register_tokens", self.registers, _normal()))
+        tokens = {  # of each its count; an initializer takes a seed whether it is used or not, as it always did
+            "class_token": (self.class_token, "zeros"),
+            "distillation_token": (self.distillation_token, _normal()),
+            "register_tokens": (self.registers, _normal()),
+        }
         self.prefix = [
-            self.add_weight(name=name, shape=(1, count, self.width), initializer=initializer)
-            for name, count, initializer in tokens
+            self.add_weight(name=name, shape=(1, int(count), self.width), initializer=initializer)
+            for name, (count, initializer) in tokens.items()
+            if count
         ]
 
         covered = patches + self.num_prefix * bool(self.class_position)

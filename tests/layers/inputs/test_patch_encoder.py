@@ -1,3 +1,5 @@
+import random
+
 import keras
 import numpy as np
 import pytest
@@ -121,3 +123,13 @@ def test_patches_of_other_proportions_are_refused():
     layer(keras.ops.zeros((1, 24, 5)))
     with pytest.raises(ValueError, match="8 patches have no grid with the proportions of 4 x 6"):
         layer(keras.ops.zeros((1, 8, 5)))
+
+
+def test_tokens_that_are_left_out_take_their_seeds():
+    """So that what is built after them has the same first weights, as since the first version."""
+    drawn = set()
+    for options in ({}, {"class_token": False}, {"distillation_token": True}, {"registers": 3}):
+        keras.utils.set_random_seed(0)
+        PatchEncoder(8, position=None, **options).build((None, 4, 12))
+        drawn.add(random.random())  # initializers take their seeds from here
+    assert len(drawn) == 1
