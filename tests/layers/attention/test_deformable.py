@@ -69,6 +69,18 @@ def test_both_forms_have_the_same_gradients(monkeypatch):
         np.testing.assert_allclose(found, wanted, atol=2e-5)
 
 
+def test_places_are_exact_in_half_precision():
+    layer = DeformableAttention(num_heads=1, points=1, dtype="mixed_bfloat16")
+    maps = np.zeros((1, 1, 512, 1), "float32")
+    maps[0, 0, 301] = 1
+    references = np.array([[[(301 + 0.5) / 512, 0.5, 0, 0], [(302 + 0.5) / 512, 0.5, 0, 0]]], "float32")
+    arguments = np.zeros((1, 2, 1), "float32"), references, maps
+    layer(*arguments)
+    layer.value.kernel.assign([[1.0]])
+    layer.proj.kernel.assign([[1.0]])
+    np.testing.assert_allclose(ops.convert_to_numpy(ops.cast(layer(*arguments), "float32"))[0, :, 0], [1, 0], atol=0.01)
+
+
 def test_it_begins_by_looking_around():
     layer = DeformableAttention(num_heads=4, points=2)
     layer(np.zeros((1, 1, 8), "float32"), np.ones((1, 1, 4), "float32"), np.zeros((1, 2, 2, 8), "float32"))
@@ -91,9 +103,12 @@ def test_a_model_with_it_is_saved_and_loaded(tmp_path):
     [
         (((1, 5, 8), (1, 5, 3), (1, 2, 2, 8)), r"references \(batch, queries, 4 or 2\)"),
         (((1, 5, 8), (1, 5, 4), (1, 2, 8)), r"Maps must be \(batch, rows, columns, channels\)"),
+        (((1, 5, 8), (1, 5, 4), [(1, 2, 2, 8), (1, 1, 1, 4)]), "Maps must have the same channels"),
         (((1, 5, 7), (1, 5, 4), (1, 2, 2, 8)), "A width of 7 cannot be split into 2 heads"),
     ],
 )
 def test_other_shapes_are_refused(shapes, said):
+    queries, references, maps = shapes
+    maps = [np.zeros(shape, "float32") for shape in maps] if isinstance(maps, list) else np.zeros(maps, "float32")
     with pytest.raises(ValueError, match=said):
-        DeformableAttention(2)(*(np.zeros(shape, "float32") for shape in shapes))
+        DeformableAttention(2)(np.zeros(queries, "float32"), np.zeros(references, "float32"), maps)
