@@ -71,7 +71,7 @@ def _is(piece, row):
 def _measured(group, end, out):
     """Yields each piece with what a worker found, `{"error": ...}`, or `None` if the time was over first.
 
-    Of a process that ends in the middle of a piece, such as for lack of memory, the next one goes on after that piece.
+    If a process ends in the middle of a piece, for example without memory, a new one continues with the next piece.
     """
     while group:
         done = 0

@@ -2,7 +2,7 @@
 
 python worker.py '[[{"peer": "keras_vit", "variant": "B/16", "image": 224, "training": true, "images": 256}, 45]]' 500
 
-Each piece stands beside the seconds below which it is not begun.
+Each piece comes with the number of seconds that must be left to start it.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""Attention with padded tokens, for a kernel that does not take every number of them."""
+"""Attention with padded tokens, for a kernel that does not support every number of tokens."""
 
 import functools
 
@@ -11,10 +11,10 @@ MULTIPLE = 8  # of tokens: rows of a mask in half precision then begin at multip
 
 
 def helps(query, key):
-    """Returns whether the fused kernel would train on these tokens, if there were an even number of them.
+    """Returns whether padding makes the fused kernel usable in training.
 
-    That of JAX for NVIDIA's GPUs, in half precision, with heads of at most 256 channels, a multiple of 8. The class
-    token makes 197 tokens of 196 patches.
+    JAX's kernel for NVIDIA GPUs needs half precision, heads of at most 256 channels, a multiple of 8, and an even
+    number of tokens. A class token makes 197 tokens of 196 patches.
 
     Args:
         query: Tensor, `(batch, tokens, heads, head_dim)`.
@@ -38,9 +38,9 @@ def _on_jax_s_gpu():
 
 
 def padded_attention(attention, query, key, value, bias=None, mask=None):
-    """Computes attention with more tokens than there are; the result, and all gradients, are those without.
+    """Computes attention with padded tokens. The output and all gradients equal those without padding.
 
-    Padded keys are masked, and padded queries, which attend to all other keys, are cut off.
+    Padded keys are masked. Padded queries attend to all other keys, and their outputs are dropped.
 
     Args:
         attention: Function of query, key, value, bias and mask.

@@ -1,4 +1,4 @@
-"""Normalizations in training, whose gradients keep nothing but the input and two numbers a token."""
+"""Normalization in training, with a gradient that keeps only the input and two numbers a token."""
 
 import keras
 from keras import ops
@@ -7,16 +7,16 @@ from keras_vit.layers.own_gradient import own_gradient
 
 
 def keeps_less():
-    """Returns whether the gradient of one's own is used: where a compiled step keeps what differentiation names."""
+    """Returns whether to use the custom gradient: on JAX, where automatic differentiation keeps float32 copies."""
     return keras.backend.backend() == "jax"
 
 
 def lean_norm(layer, x):
     """Applies a normalization layer of Keras's to the last axis, with a gradient that needs little memory.
 
-    What automatic differentiation makes of the formula keeps three arrays in float32, as large as the tokens: six times
-    their memory in bfloat16. Here the gradient takes the input, and the mean and the deviation of each token. All of it
-    is computed in float32.
+    Automatic differentiation keeps three float32 arrays as large as the input, which is six times the memory of a
+    bfloat16 input. This gradient keeps the input, and the mean and the deviation of each token. It is computed in
+    float32.
 
     Args:
         layer: `LayerNormalization` or `RMSNormalization`.

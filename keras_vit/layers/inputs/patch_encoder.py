@@ -123,7 +123,7 @@ class PatchEncoder(Layer):
             self.norm.build((*input_shape[:2], self.width))
         self.drop = keras.layers.Dropout(self.dropout, name="drop", dtype=policy)
 
-        tokens = {  # of each its count; an initializer takes a seed whether it is used or not, as it always did
+        tokens = {  # an unused initializer draws a seed too: the initial weights of later layers depend on it
             "class_token": (self.class_token, "zeros"),
             "distillation_token": (self.distillation_token, _normal()),
             "register_tokens": (self.registers, _normal()),

@@ -125,8 +125,8 @@ def test_patches_of_other_proportions_are_refused():
         layer(keras.ops.zeros((1, 8, 5)))
 
 
-def test_tokens_that_are_left_out_take_their_seeds():
-    """So that what is built after them has the same first weights, as since the first version."""
+def test_unused_tokens_draw_their_seeds():
+    """The initial weights of later layers depend on them, and must stay those of the first version."""
     drawn = set()
     for options in ({}, {"class_token": False}, {"distillation_token": True}, {"registers": 3}):
         keras.utils.set_random_seed(0)
