@@ -194,7 +194,7 @@ def test_a_killed_process_goes_on(folder, tmp_path):
     while process.poll() is None and not (partial / "progress.json").exists():
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
     subprocess.run(command, check=True)
     whole = keras_vit.load_index(keras_vit.embed_folder(folder, "mnist", tmp_path / "whole.npz"))
     found = keras_vit.load_index(out)

@@ -1,5 +1,6 @@
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 from unittest import mock
@@ -53,12 +54,13 @@ def test_several_may_write_one_path_at_a_time(tmp_path):
 
 @slow
 def test_what_a_killed_process_left_goes_after_a_day(tmp_path):
-    script = (  # the file by itself: importing the package would take seconds
+    script = (
         "import os, runpy, sys, signal\n"
         "with runpy.run_path(sys.argv[1])['replacing'](sys.argv[2]) as temporary:\n"
         "    temporary.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
     )
-    subprocess.run([sys.executable, "-c", script, files.__file__, str(tmp_path / "a.json")])
+    done = subprocess.run([sys.executable, "-c", script, files.__file__, str(tmp_path / "a.json")])
+    assert done.returncode == -signal.SIGKILL
     (left,) = tmp_path.iterdir()
     folder = tmp_path / f"{files.UNFINISHED}x"
     (folder / "inside").mkdir(parents=True)
@@ -166,6 +168,7 @@ for number in range(1000):
         replace()
         os._exit(0)
     _, status = os.waitpid(child, 0)
+    assert status in (0, signal.SIGKILL), status
     killed = read()
     if case == "files":
         assert (it / "notes").read_text() == "mine"
@@ -180,7 +183,9 @@ for number in range(1000):
 def test_killed_at_any_moment_all_is_old_or_all_is_new(case, tmp_path):
     if not files._exchange(folder_of(tmp_path / "a", "old"), folder_of(tmp_path / "b", "new")):
         pytest.skip("this file system cannot exchange two names")
-    done = subprocess.run([sys.executable, "-c", KILLS, case, str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLS, case, str(tmp_path)], capture_output=True, text=True, check=True
+    )
     killed, later = zip(*(line.split(",") for line in done.stdout.splitlines()))
     whole = {"old old", "new new"}
     assert list(later) == sorted(later, reverse=True) and set(later) == whole
