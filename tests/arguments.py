@@ -188,6 +188,7 @@ LAYERS = {
     "CrossAttention": dict(num_heads=2, qkv_bias=True, dropout=0.0, attention_dropout=0.0),
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),
     "DecoderBlock": dict(num_heads=2, mlp_dim=8, norm_order="post", gelu="relu", epsilon=1e-6, dropout=0.0),
+    "DeformableAttention": dict(num_heads=2, points=2),
     "DepthHead": dict(grid=(2, 2), filters=8, size=None, factors=(1,), readout="ignore", hidden=8, end=None, scale=1.0),
     "Distiller": dict(student=None, teacher=None),
     "EndPool": dict(end=None),

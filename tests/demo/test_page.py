@@ -115,7 +115,7 @@ def test_its_texts_can_be_read_light_and_dark(name, digits, tmp_path):
     keras.utils.save_img(tmp_path / "three.png", digits[0][3][..., None], scale=False)
     with served(lambda: make_page(name)) as (port, _), chromium() as browser:
         for width, scheme in ((1400, "light"), (390, "dark")):
-            (page, wrong), left = watched(browser, width, scheme=scheme), 40
+            (page, wrong), left = watched(browser, width, scheme=scheme), WAIT // 500
             page.set_default_timeout(WAIT)
             page.goto(f"http://127.0.0.1:{port}")
             if name == "mnist_dit":
