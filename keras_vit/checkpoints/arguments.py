@@ -81,6 +81,7 @@ def arguments_of(model, words=False):
             "block_positions": "position_1" in layers,
             "patch_norm": encoder.patch_norm,
             "pre_norm": "norm_pre" in layers,
+            **_windows(blocks),
         },
         "position": encoder.position if block.relative is None else "relative",
         "rotary": rotary_argument(block.rotary),
@@ -97,6 +98,15 @@ def arguments_of(model, words=False):
         **(_of_words(layers) if "words" in layers else {}),
         **(_of_clips(layers, block) if "tubelets" in layers else {}),
         **({"maps": maps} if words and (maps := head_of(model)) else {}),
+    }
+
+
+def _windows(blocks):
+    """Returns the options of the windows of blocks."""
+    count = next((block.windows["count"] for block in blocks if block.windows), 1)
+    return {
+        "windows": count,
+        "whole_blocks": tuple(i for i, block in enumerate(blocks) if count > 1 and block.windows is None),
     }
 
 

@@ -20,6 +20,7 @@ from keras_vit.checkpoints.formats import (
     huggingface_vitpose,
     huggingface_yolos,
     openai,
+    rf_detr,
     timm,
     timm_naflex,
     torchvision,
@@ -48,6 +49,7 @@ FORMATS = (
     huggingface_beit.FORMAT,
     huggingface_dinov3.FORMAT,
     huggingface_dinov3.WITH_GATES,
+    rf_detr.FORMAT,
     huggingface_depth.DEPTH_ANYTHING,
     huggingface_depth.DPT,
     huggingface_vitpose.FORMAT,
@@ -217,5 +219,6 @@ def without_weights(arguments):
     """Returns what a model computes without weights of its own: its fixed positions, and its stem's strides."""
     position, stem = arguments.get("position", "learned"), arguments.get("stem")
     facts = {"stem's strides": stem.steps} if isinstance(stem, ConvStem) else {}
-    facts |= {"the head's": arguments["maps"]} if arguments.get("maps") else {}
+    maps = {name: value for name, value in (arguments.get("maps") or {}).items() if name != "names"}
+    facts |= {"the head's": maps} if maps else {}
     return facts | ({} if position == "learned" else {"position": position})

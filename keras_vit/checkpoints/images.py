@@ -15,6 +15,8 @@ def described(checkpoint, form, names, request):
     overrides, options = request.overrides, request.options
     description = encoder_alone(stated_by(checkpoint, form, names), overrides, request.head)
     source_arguments = description.arguments
+    if size := source_arguments.pop("runs_at", None):  # where that is not the size of the table of positions
+        overrides = {"image_size": size, **overrides}
     check_overrides(overrides, source_arguments)
     if (
         overrides.get("num_classes")
@@ -71,6 +73,8 @@ def metadata_of(description, source, num_classes):
     about = {"source": str(source), "format": description.form.name}
     about |= {"evaluation": description.evaluation, "from": description.origins}
     if description.options.head == "require":
-        keypoints = (description.arguments.get("maps") or {}).get("keypoints")
-        about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *HEAD_METADATA)
+        maps = description.arguments.get("maps") or {}
+        named = {"labels": list(maps["names"])} if maps.get("names") else {}
+        named = named if "names" in maps else class_names(checkpoint, num_classes or maps.get("keypoints"))
+        about |= named | own_notes(checkpoint, *HEAD_METADATA)
     return about | own_notes(checkpoint, "name", "license", *WORDS_METADATA)

@@ -127,7 +127,7 @@ def _position(path, steps, model, arguments, checkpoint, method, source_grid, cl
     """
     step, encoder = steps[path], model.get_layer("encoder")
     shape = read_shape(step.form, checkpoint.shape(step.places[0]))
-    prefix, target = encoder.num_prefix, grid(arguments)
+    prefix, target = encoder.num_own, grid(arguments)
     if len(shape) != 3 or shape[0] != 1 or shape[2] != encoder.width:
         raise ValueError(
             f"Positions of {str(checkpoint.path)!r} have the shape {shape}, not (1, tokens, {encoder.width})."

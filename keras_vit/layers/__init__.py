@@ -14,6 +14,7 @@ from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
 from keras_vit.layers.heads.adaptive_head import AdaptiveHead
 from keras_vit.layers.heads.add_to_image import AddToImage
+from keras_vit.layers.heads.deformable_decoder import DeformableDecoder
 from keras_vit.layers.heads.depth_head import DepthHead
 from keras_vit.layers.heads.dpt_head import DPTHead
 from keras_vit.layers.heads.end_pool import EndPool
@@ -22,6 +23,7 @@ from keras_vit.layers.heads.pixel_head import PixelHead
 from keras_vit.layers.heads.point_boxes import PointBoxes
 from keras_vit.layers.heads.pose_head import PoseHead
 from keras_vit.layers.heads.query_decoder import QueryDecoder
+from keras_vit.layers.heads.query_masks import BoxesAndMasks, QueryMasks
 from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
 from keras_vit.layers.heads.token_pool import TokenPool
@@ -46,11 +48,13 @@ __all__ = [
     "AdaptiveBlock",
     "AdaptiveHead",
     "AddToImage",
+    "BoxesAndMasks",
     "ConvStem",
     "CrossAttention",
     "DPTHead",
     "DecoderBlock",
     "DeformableAttention",
+    "DeformableDecoder",
     "DepthHead",
     "EndPool",
     "Frames",
@@ -67,6 +71,7 @@ __all__ = [
     "PoseHead",
     "Positions",
     "QueryDecoder",
+    "QueryMasks",
     "RelativePositions",
     "ResNetStem",
     "Rescale",

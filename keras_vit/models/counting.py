@@ -110,7 +110,8 @@ def _layer_macs(layer):
         positions = shape if isinstance(layer, TRANSPOSED) else layer.compute_output_shape(shape)
         return math.prod(positions[1:3]) * sum(math.prod(v.shape) for v in kernels)
     if isinstance(layer, MultiHeadSelfAttention):
-        return 2 * shape[1] ** 2 * shape[2]  # scores, then the weighted sum of values
+        seen = shape[1] // (layer.windows["count"] ** 2 if layer.windows else 1)
+        return 2 * shape[1] * seen * shape[2]  # scores, then the weighted sum of values
     if isinstance(layer, MergingBlock):
         return layer.merging_macs(*shape[1:])
     if isinstance(layer, TokenPool) and layer.pooling == "map":

@@ -1,23 +1,24 @@
-"""Models with a head on the tokens of several blocks that returns maps: depth, or heat maps of keypoints."""
+"""Models with a head on the tokens of several blocks: maps of depth, heat maps of keypoints, boxes with masks."""
 
-from keras_vit.layers import DepthHead, PoseHead
+from keras_vit.layers import BoxesAndMasks, DeformableDecoder, DepthHead, PoseHead, QueryMasks, SetBoxes
 from keras_vit.layers.functional import Model
 from keras_vit.models import anatomy
 from keras_vit.utils.keras_private import call_of
 
-HEADS = {"depth": DepthHead, "heatmaps": PoseHead}  # by the kind of what they give
-TAP_OPTIONS = ("kind", "blocks", "normed", "whole")  # what is not an option of the layer
+HEADS = {"depth": DepthHead, "heatmaps": PoseHead, "boxes": DeformableDecoder}  # by the kind of what they give
+TAP_OPTIONS = ("kind", "blocks", "normed", "whole", "kept", "names", "masks")  # what is not an option of the layer
 LAYER_OPTIONS = ("name", "dtype", "trainable", "parts", "grid", "size")  # what follows from the encoder
 
 
 def with_head(encoder, row):
-    """Returns the model from an encoder's images to the maps of a head.
+    """Returns the model from an encoder's images to the maps, or the boxes, of a head.
 
     Args:
         encoder: A model from `keras_vit.vit` with pooling `"none"` and no classes.
         row: A dictionary: `kind`, a key of `HEADS`; `blocks`, the numbers of the blocks whose tokens it takes, the
             last of them the encoder's; `normed`, whether they go through the last normalization; `whole`, whether its
-            `size` is the image's; and options of the layer.
+            `size` is the image's; of boxes `kept`, see `SetBoxes`, and `masks`, the factor by which masks are smaller
+            than the image, or `None` for none; and options of the layer.
     """
     options = {name: value for name, value in row.items() if name not in TAP_OPTIONS}
     size = {"size": encoder.input_shape[1:3]} if row.get("whole") else {}
@@ -25,8 +26,21 @@ def with_head(encoder, row):
     if row["normed"]:
         tokens = [encoder.get_layer("norm")(x) for x in tokens]
     tokens.append(encoder.output)
+    tokens = tokens if len(tokens) > 1 else tokens[0]
     head = HEADS[row["kind"]](anatomy.grid(encoder), **options, **size, name="head", dtype=encoder.dtype_policy)
-    return Model(encoder.input, head(tokens if len(tokens) > 1 else tokens[0]), name=encoder.name)
+    output = _boxes(encoder, head, tokens, row) if row["kind"] == "boxes" else head(tokens)
+    return Model(encoder.input, output, name=encoder.name)
+
+
+def _boxes(encoder, head, tokens, row):
+    """Returns boxes and scores, or those and masks, from the tokens that a `DeformableDecoder` takes."""
+    boxes = SetBoxes(end="sigmoid", kept=row["kept"], name="boxes")
+    if not row["masks"]:
+        return boxes(head(tokens))
+    sets, queries, features = head(tokens, return_queries=True)
+    size = tuple(side // row["masks"] for side in encoder.input_shape[1:3])
+    masks = QueryMasks(size, row["depth"], name="masks", dtype=encoder.dtype_policy)
+    return BoxesAndMasks(name="instances")([boxes(sets), masks(features, queries)])
 
 
 def head_of(model):
@@ -42,6 +56,13 @@ def head_of(model):
     config = head.get_config()
     options = {name: value for name, value in config.items() if name not in LAYER_OPTIONS}
     whole = {"whole": head.size is not None} if kind == "depth" else {}
+    if kind == "boxes":
+        masks = next((layer for layer in model.layers if isinstance(layer, QueryMasks)), None)
+        kept = model.get_layer("boxes").kept
+        whole = {
+            "kept": None if kept is None else tuple(kept),
+            "masks": None if masks is None else model.input_shape[1] // masks.size[0],
+        }
     return {"kind": kind, "blocks": tuple(_number(call) for call in calls), "normed": normed, **whole, **options}
 
 

@@ -29,7 +29,7 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
     Raises:
         ValueError: For an `r` that is no such number; a model without a `PatchEncoder` or `TransformerBlock`s, or whose
             blocks take more than tokens, such as a mask; or one with positions in attention (`rotary`, or
-            `position="relative"`) or before each block (`block_positions`), LoRA, or merging already.
+            `position="relative"`) or before each block (`block_positions`), windows, LoRA, or merging already.
 
     Example:
 
@@ -44,6 +44,8 @@ def merge_tokens(model: keras.Model, r: int | Sequence[int]) -> keras.Model:
         raise ValueError(f"{model.name!r} has LoRA. Call `merge_lora` first.")
     if any(isinstance(layer, Positions) for layer in inner.layers):
         raise ValueError(f"Merged tokens have no position. Received: {model.name!r}, with block_positions=True")
+    if any(block.windows for block in blocks):
+        raise ValueError(f"Merged tokens leave their window. Received: {model.name!r}, with windows")
     counts = {block.name: count for block, count in zip(blocks, schedule)}
     plain = keras.Model(inner.inputs, inner.outputs, name=inner.name) if isinstance(inner, keras.Sequential) else inner
     merged = _merged(plain, counts, num_prefix)

@@ -123,6 +123,9 @@ def vit(
             `False`.
         pre_norm: Whether to normalize tokens before the first block, as CLIP does. The patch projection then has no
             bias. Defaults to `False`.
+        windows: Number of windows a side into which the grid is cut; tokens attend to those of their own window, each
+            of which has a copy of the prefix tokens, as in RF-DETR (arXiv:2511.09554). Defaults to `1`.
+        whole_blocks: Numbers of the blocks, from 0, in which all tokens attend to all. Defaults to `()`.
 
     Options of normalizations:
         rms_norm: Whether they are by the root mean square, without a mean and a shift, as in AIMv2; not that of pooling
@@ -149,6 +152,14 @@ def vit(
         tokens["class_token"] = pooling in TOKEN_POOLINGS
     height_width = checks.pair("image_size", image_size)
     checks.switch(**{name: tokens[name] for name in ("distilled", "pre_norm", "block_positions")})
+    checks.positive(windows=tokens["windows"])
+    whole = tuple(tokens["whole_blocks"])
+    if wrong := [i for i in whole if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < sizes.depth]:
+        raise ValueError(
+            f"`whole_blocks` must be numbers of blocks from 0 to {sizes.depth - 1}. Received: {wrong[0]!r}"
+        )
+    if tokens["windows"] > 1 and patch_dropout:
+        raise ValueError(f"Windows need all patches. Received: patch_dropout={patch_dropout}")
     checks.above_zero(layer_scale=1.0 if block["layer_scale"] is None else block["layer_scale"])
     if pooling in TOKEN_POOLINGS and not tokens["class_token"]:
         raise ValueError(f"pooling={pooling!r} needs the class token. Received: class_token={tokens['class_token']!r}")
@@ -181,6 +192,7 @@ def vit(
         use_bias=not tokens["pre_norm"],
         patch_norm=tokens["patch_norm"],
         dropout=dropout,
+        copies=tokens["windows"] ** 2,
         name="encoder",
         **norm,
     )
@@ -196,7 +208,9 @@ def vit(
     for i in range(sizes.depth):  # (batch, tokens, width)
         x = Positions(name=f"position_{i}", dtype=dtype)(x) if tokens["block_positions"] and i else x
         rate = stochastic_depth * i / max(sizes.depth - 1, 1)
-        x = TransformerBlock(sizes.num_heads, sizes.mlp_dim, stochastic_depth=rate, name=f"block_{i}", **block)(x)
+        windows = {"count": tokens["windows"], **places} if tokens["windows"] > 1 and i not in whole else None
+        of_block = {**block, "windows": windows, "stochastic_depth": rate, "name": f"block_{i}"}
+        x = TransformerBlock(sizes.num_heads, sizes.mlp_dim, **of_block)(x)
 
     x = norm_layer("norm", **norm)(x) if final_norm == "before" else x
     pool = {**pool, "gelu": block["gelu"], "epsilon": norm["epsilon"], "dtype": dtype}

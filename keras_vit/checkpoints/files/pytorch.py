@@ -34,14 +34,15 @@ def check_pytorch(source):
 
 @contextlib.contextmanager
 def open_pytorch(path):
-    """Opens a PyTorch file; see `read.open_checkpoint`. Yields shapes by name, a function that reads, and remarks.
+    """Opens a PyTorch file; see `read.open_checkpoint`. Yields shapes by name, a function that reads, and notes.
 
     Training scripts put state dicts into dictionaries. Of several, it takes the one with a Vision Transformer; of
     several of these, the averaged one, and says so.
     """
     check_pytorch(path)
 
-    dictionaries = _state_dicts(_load(path))
+    content = _load(path)
+    dictionaries = _state_dicts(content)
     if not dictionaries:
         raise ValueError(f"it has no state dict: a whole model may be pickled in it. Then, {STATE_DICT}")
     models = {place: tensors for place, tensors in dictionaries.items() if any(map(FIRST.fullmatch, tensors))}
@@ -56,8 +57,15 @@ def open_pytorch(path):
             raise ValueError(f"weights must be floats, and {name} contains {tensors[name].dtype}")
         return tensors[name].float().contiguous().numpy()
 
-    remarks = {"remarks": [choice(list(models), place)]} if len(models) > 1 else {}
-    yield {name: tuple(tensor.shape) for name, tensor in tensors.items()}, read, remarks
+    notes = {"remarks": [choice(list(models), place)]} if len(models) > 1 else {}
+    notes |= {"args": args} if (args := _settings(content)) else {}
+    yield {name: tuple(tensor.shape) for name, tensor in tensors.items()}, read, notes
+
+
+def _settings(content):
+    """Returns the arguments of the training that a file keeps under `args`: a dictionary or a namespace."""
+    args = content.get("args") if isinstance(content, dict) else None
+    return dict(args) or dict(vars(args)) if isinstance(args, OrderedDict) else args if isinstance(args, dict) else {}
 
 
 def _load(path):

@@ -25,7 +25,9 @@ FIRST_OF_VILT = re.compile(
 )
 # The same of DiTs: their authors' and diffusers'.
 FIRST_OF_DIT = re.compile(r"(?P<prefix>(?:.+?\.)??)(?:x_embedder\.proj\.weight|pos_embed\.proj\.weight)")
-WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT)  # models of which no tensor is left out
+# The same of RF-DETR.
+FIRST_OF_RF_DETR = re.compile(r"(?P<prefix>(?:.+?\.)??)transformer\.decoder\.ref_point_head\.layers\.0\.weight")
+WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT, FIRST_OF_RF_DETR)  # models of which no tensor is left out
 # Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
 OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume

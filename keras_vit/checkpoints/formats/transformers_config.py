@@ -44,6 +44,7 @@ PUBLISHED = {  # without a file: what the published models' says
     "Depth Anything": _processor(IMAGENET, 3, {"height": 518, "width": 518})
     | {"keep_aspect_ratio": True, "ensure_multiple_of": 14},
     "ViTPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
+    "RF-DETR": _processor(IMAGENET, 2, {"height": 560, "width": 560}),
 }
 # Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
 CLASSES = {
@@ -60,6 +61,7 @@ CLASSES = {
     "Siglip": _processor(HALF, 3) | {"default_to_square": False},
     "VideoMAE": _processor(IMAGENET, 2, EDGE, {"height": 224, "width": 224}),
     "Vivit": _processor(HALF, 2, {"shortest_edge": 256}, {"height": 224, "width": 224}),
+    "RfDetr": _processor(IMAGENET, 2, {"height": 560, "width": 560}),
     "Siglip2": _processor(HALF, 2),
     "Vilt": _processor(HALF, 3, {"shortest_edge": 384}),
     "VitPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
@@ -69,7 +71,13 @@ PROCESSOR_KINDS = {
     "MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip",
     "ViLT": "Vilt",
 }  # fmt: skip
-PROCESSOR_KINDS |= {"BLIP": "Blip", "ViViT": "Vivit", "Depth Anything": "DPT", "ViTPose": "VitPose"}
+PROCESSOR_KINDS |= {
+    "BLIP": "Blip",
+    "ViViT": "Vivit",
+    "Depth Anything": "DPT",
+    "ViTPose": "VitPose",
+    "RF-DETR": "RfDetr",
+}
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
 ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.attention import terms
+from keras_vit.layers.attention import windows as windowed
 from keras_vit.layers.attention.attend import attend, attention_scores, fused_attention, joined_mask, weighted
 from keras_vit.layers.attention.blockwise import blockwise_attention, suits
 from keras_vit.layers.attention.relative import RelativePositions
@@ -44,6 +45,9 @@ class MultiHeadSelfAttention(WithScores, Layer):
         qk_norm: Whether query and key are normalized in each head (Dehghani et al. 2023, arXiv:2302.05442).
         rotary: Arguments of `RotaryPositions`, which rotates queries and keys after their normalization; or `None`.
         relative: Arguments of `RelativePositions`, which adds to the attention logits; or `None`.
+        windows: Windows, in each of which tokens attend to themselves alone, a dictionary: `count`, their number a
+            side; `grid`, `(rows, columns)` of the patches; `num_prefix`, the number of tokens before them, which stand
+            there once for each window. `None` for none. Not with `rotary` or `relative`.
         inner_norm: Whether the joined output of all heads is normalized before the projection.
         rms_norm: Whether the normalizations are RMS normalizations; else layer normalizations.
         epsilon: Epsilon of the normalizations.
@@ -90,6 +94,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
         qk_norm: Switch = False,
         rotary: dict | None = None,
         relative: dict | None = None,
+        windows: dict | None = None,
         inner_norm: Switch = False,
         rms_norm: Switch = False,
         epsilon: AboveZero = 1e-6,
@@ -100,12 +105,17 @@ class MultiHeadSelfAttention(WithScores, Layer):
         super().__init__(**kwargs)
         checks.options("rotary", {} if rotary is None else rotary, ("grid", "num_prefix", *OPTIONS))
         checks.options("relative", {} if relative is None else relative, ("grid", "num_prefix"))
+        if windows is not None:
+            windowed.checked(windows)
+            if rotary is not None or relative is not None:
+                raise ValueError("Windows have no rotary or relative positions. Received: both")
         self.qkv_bias = qkv_bias
         self.key_bias = key_bias
         self.proj_bias = proj_bias
         self.num_heads = num_heads
         self.rotary = rotary
         self.relative = relative
+        self.windows = windows
         self.qk_norm = qk_norm
         self.inner_norm = inner_norm
         self.rms_norm = rms_norm
@@ -160,6 +170,10 @@ class MultiHeadSelfAttention(WithScores, Layer):
         bias=None,
         return_keys=False,
     ):
+        seen, drops = return_attention_scores or scores_offset is not None, training and self.attention_dropout > 0
+        of_images = seen or return_keys or use_causal_mask or bias is not None or attention_mask is not None
+        in_windows = self.windows is not None and not of_images
+        x = windowed.cut(x, **self.windows) if in_windows else x
         tokens, width = ops.shape(x)[1], x.shape[-1]
         qkv = self.qkv(ops.reshape(x, (-1, width)))  # (batch * tokens, 3 * width)
         if self.qkv_bias and not self.key_bias:
@@ -174,7 +188,9 @@ class MultiHeadSelfAttention(WithScores, Layer):
         if self.rotary is not None:
             query, key = self.rotate(query), self.rotate(key)
         mask = joined_mask(attention_mask, use_causal_mask, tokens, tokens)
-        seen, drops = return_attention_scores or scores_offset is not None, training and self.attention_dropout > 0
+        if self.windows is not None and of_images:
+            near = ops.convert_to_tensor(windowed.mask(**self.windows))
+            mask = near if mask is None else ops.logical_and(mask, near)
         in_blocks = not seen and self.takes_blocks and suits(query, bias, mask)
         if self.relative is not None and not in_blocks:
             bias = self.distances.bias() if bias is None else self.distances.bias() + bias
@@ -192,6 +208,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
         x = ops.reshape(x, (-1, tokens, width))  # (batch, tokens, width)
         x = tokenwise(self.norm, x) if self.inner_norm else x
         x = self.drop(tokenwise(self.proj, x), training=training)
+        x = windowed.joined(x, **self.windows) if in_windows else x
         more = ([scores] if return_attention_scores else []) + ([key] if return_keys else [])
         return (x, *more) if more else x
 

@@ -35,6 +35,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         qk_norm: Whether query and key are normalized in each head.
         rotary: Arguments of `RotaryPositions` for queries and keys, or `None`.
         relative: Arguments of `RelativePositions` for the scores, or `None`.
+        windows: Windows in which tokens attend to themselves alone, as in `MultiHeadSelfAttention`; or `None`.
         gelu: `"tanh"` (Google, big_vision), `"exact"` (timm, Hugging Face) or `"quick"` (OpenAI's CLIP); see `MLP`.
         swiglu: Whether the MLP is gated, as in DINOv2's giant; see `MLP`.
         sub_norm: Sublayers with a normalization before their last dense layer too: `"mlp"`, `"both"` (the attention
@@ -83,6 +84,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         qk_norm: Switch = False,
         rotary: dict | None = None,
         relative: dict | None = None,
+        windows: dict | None = None,
         gelu: among(GELUS) = "tanh",
         swiglu: Switch = False,
         sub_norm: Literal["mlp", "both"] | None = None,
@@ -109,6 +111,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         self.proj_bias = proj_bias
         self.rotary = rotary
         self.relative = relative
+        self.windows = windows
         self.gelu = gelu
         self.swiglu = swiglu
         self.dropout = dropout
@@ -127,6 +130,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
             qk_norm=self.qk_norm,
             rotary=self.rotary,
             relative=self.relative,
+            windows=self.windows,
             inner_norm=self.sub_norm == "both",
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,

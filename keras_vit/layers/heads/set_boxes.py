@@ -1,6 +1,10 @@
 """The head of DETR and YOLOS: from tokens to a set of boxes."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import keras
+import numpy as np
 from keras import ops
 
 from keras_vit.layers.base import Layer
@@ -43,7 +47,7 @@ class SetHead(Layer):
     def build(self, input_shape):
         width = input_shape[-1]
         self.classes = _layers("class", self.class_layers, width, self.units + 1, self.dtype_policy)
-        self.boxes = _layers("box", 3, width, 4, self.dtype_policy)
+        self.boxes = box_layers("box", width, self.dtype_policy)
         for layer in (*self.classes, *self.boxes):
             layer.build((*input_shape[:-1], width))
 
@@ -68,8 +72,13 @@ class SetHead(Layer):
 class SetBoxes(Layer):
     """Returns the boxes of the last block, with a score for each class.
 
+    Args:
+        end: `"softmax"`, whose last logit, for no object, is left out; or `"sigmoid"`, a score for each class alone.
+        kept: Numbers of the logits that are classes, in their order; `None` for all.
+
     Input shape:
-        `(batch, blocks, most, 4 + classes + 1)`, the output of `SetHead`.
+        `(batch, blocks, most, 4 + classes + 1)`, the output of `SetHead`; for `"sigmoid"` `(batch, blocks, most, 4 +
+        classes)`, the output of `DeformableDecoder`.
 
     Output shape:
         `(batch, most, 4 + classes)`, float32: top, left, bottom and right, inside the image, as shares of its height
@@ -83,12 +92,24 @@ class SetBoxes(Layer):
 
     gives = "boxes"  # see `models.kinds`
 
-    def __init__(self, **kwargs):
+    def __init__(self, end: Literal["softmax", "sigmoid"] = "softmax", kept: Sequence[int] | None = None, **kwargs):
         super().__init__(**{"dtype": "float32", **kwargs})
+        self.end = end
+        self.kept = None if kept is None else list(kept)
 
     def call(self, x):
         last = x[:, -1]
-        return ops.concatenate([ops.clip(last[..., :4], 0, 1), ops.softmax(last[..., 4:])[..., :-1]], axis=-1)
+        logits = last[..., 4:]
+        scores = ops.softmax(logits)[..., :-1] if self.end == "softmax" else ops.sigmoid(logits)
+        scores = scores if self.kept is None else ops.take(scores, np.array(self.kept, "int32"), axis=-1)
+        return ops.concatenate([ops.clip(last[..., :4], 0, 1), scores], axis=-1)
+
+
+def box_layers(name, width, dtype, start="glorot_uniform"):
+    """Returns the three dense layers that predict a box; `start` is the initializer of the last one's kernel."""
+    layers = _layers(name, 3, width, 4, dtype)
+    layers[-1].kernel_initializer = keras.initializers.get(start)
+    return layers
 
 
 def _layers(name, count, width, units, dtype):

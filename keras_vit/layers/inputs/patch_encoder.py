@@ -21,6 +21,8 @@ TOKENS = {  # options of `vit`'s argument `tokens`, and their defaults
     "block_positions": False,
     "patch_norm": False,
     "pre_norm": False,
+    "windows": 1,
+    "whole_blocks": (),
 }
 POSITIONS = ("learned", "sincos1d", "sincos2d", None)
 
@@ -49,6 +51,8 @@ class PatchEncoder(Layer):
         rms_norm: Whether that is an RMS normalization; else a layer normalization.
         epsilon: Epsilon of that normalization.
         dropout: Dropout rate after positions are added.
+        copies: How often the prefix tokens stand before the patches, their positions added, such as once for each
+            window of the grid; see `MultiHeadSelfAttention`.
 
     Call arguments:
         patches: Tensor of flat patches.
@@ -85,6 +89,7 @@ class PatchEncoder(Layer):
         rms_norm: Switch = False,
         epsilon: AboveZero = 1e-6,
         dropout: Rate = 0.0,
+        copies: Positive = 1,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -97,6 +102,7 @@ class PatchEncoder(Layer):
         self.grid = None if grid is None else checks.pair("grid", grid)
         self.use_bias = use_bias
         self.dropout = dropout
+        self.copies = copies
         self.patch_norm = patch_norm
         self.rms_norm = rms_norm
         self.epsilon = epsilon
@@ -104,6 +110,11 @@ class PatchEncoder(Layer):
     @property
     def num_prefix(self):
         """Number of tokens before the first patch."""
+        return self.copies * self.num_own
+
+    @property
+    def num_own(self):
+        """Number of prefix tokens with weights of their own: the class token, the distillation token, registers."""
         return int(self.class_token) + int(self.distillation_token) + self.registers
 
     def build(self, input_shape):
@@ -134,7 +145,7 @@ class PatchEncoder(Layer):
             if count
         ]
 
-        covered = patches + self.num_prefix * bool(self.class_position)
+        covered = patches + self.num_own * bool(self.class_position)
         if self.position == "learned":
             self.position_embedding = self.add_weight(
                 name="position_embedding", shape=(1, covered, self.width), initializer=_normal()
@@ -160,6 +171,8 @@ class PatchEncoder(Layer):
             )  # (batch, prefix + patches, width)
         if over_prefix:
             x = x + ops.cast(positions, x.dtype)
+        if self.copies > 1 and self.prefix:
+            x = ops.concatenate([x[:, : self.num_own]] * (self.copies - 1) + [x], axis=1)
         return self.drop(x, training=training)
 
     def _positions(self, patches, over_prefix):
@@ -169,7 +182,7 @@ class PatchEncoder(Layer):
         grid = self.grid or resampling.square(self.patches)
         target = resampling.scaled(grid, patches)
         rows, columns = (resampling.resize_matrix(s, t, "jax-linear") for s, t in zip(grid, target))
-        first = self.num_prefix * over_prefix
+        first = self.num_own * over_prefix
         table = ops.convert_to_tensor(self.position_embedding)  # (1, prefix + patches, width)
         resized = ops.matmul(ops.convert_to_tensor(np.kron(rows, columns), table.dtype), table[:, first:])
         return ops.concatenate([table[:, :first], resized], axis=1)

@@ -37,6 +37,7 @@ def check_encoder(arguments):
         "rotary": ((None,), "no rotary positions, which need all patches"),
         "patch_dropout": ((0,), "no patch dropout: the task leaves patches out itself"),
         "tokens.block_positions": ((False,), "no positions in every block, which need all patches"),
+        "tokens.windows": ((1,), "no windows, which need all patches"),
         "position": (POSITIONS, "no relative positions, which need all patches"),
         "pooling": (POOLINGS, "a pooling without weights"),
         "time_depth": ((0,), "no temporal encoder, which would need every place at every time"),
