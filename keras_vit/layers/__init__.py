@@ -18,12 +18,12 @@ from keras_vit.layers.heads.deformable_decoder import DeformableDecoder
 from keras_vit.layers.heads.depth_head import DepthHead
 from keras_vit.layers.heads.dpt_head import DPTHead
 from keras_vit.layers.heads.end_pool import EndPool
+from keras_vit.layers.heads.instance_masks import BoxesAndMasks, InstanceMasks
 from keras_vit.layers.heads.mask_decoder import MaskDecoder
 from keras_vit.layers.heads.pixel_head import PixelHead
 from keras_vit.layers.heads.point_boxes import PointBoxes
 from keras_vit.layers.heads.pose_head import PoseHead
 from keras_vit.layers.heads.query_decoder import QueryDecoder
-from keras_vit.layers.heads.query_masks import BoxesAndMasks, QueryMasks
 from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
 from keras_vit.layers.heads.token_pool import TokenPool
@@ -58,6 +58,7 @@ __all__ = [
     "DepthHead",
     "EndPool",
     "Frames",
+    "InstanceMasks",
     "LayerScale",
     "MaskDecoder",
     "MergingBlock",
@@ -71,7 +72,6 @@ __all__ = [
     "PoseHead",
     "Positions",
     "QueryDecoder",
-    "QueryMasks",
     "RelativePositions",
     "ResNetStem",
     "Rescale",

@@ -67,6 +67,7 @@ class Kind:
         same: Function from aligned outputs to an array, whose equal elements count as agreement.
         counted: What `same` returns, in words.
         probabilities: Function from logits, a tensor, to the probabilities of an exported file.
+        classes: Function from a model to the number of its classes, where its last axis is not theirs.
         own: Whether each number has a range of its own, such as a price next to a count of rooms.
     """
 
@@ -81,6 +82,7 @@ class Kind:
     same: Callable = _top
     counted: str = "top-1 class"
     probabilities: Callable = keras.ops.softmax
+    classes: Callable | None = None
     own: bool = False
 
     def agreement(self, outputs, expected):
@@ -126,6 +128,15 @@ KINDS = {
         bounded="A detector returns scores already.",
         aligned=box_outputs.aligned,
         largest=box_outputs.largest,
+    ),
+    "instances": Kind(  # boxes with scores, as above, then the logits of a mask each, `(batch, most, numbers)`
+        names=("instances",),
+        named=_as("instances"),
+        bounded="A detector returns scores already.",
+        aligned=_vectors,
+        same=lambda outputs: outputs > 0,
+        counted="signs of numbers",
+        classes=lambda model: model.get_layer("boxes").output.shape[-1] - box_outputs.EDGES,
     ),
     "words": Kind(  # ids that were written, and a probability
         names=("ids",),

@@ -1,6 +1,6 @@
 """Models with a head on the tokens of several blocks: maps of depth, heat maps of keypoints, boxes with masks."""
 
-from keras_vit.layers import BoxesAndMasks, DeformableDecoder, DepthHead, PoseHead, QueryMasks, SetBoxes
+from keras_vit.layers import BoxesAndMasks, DeformableDecoder, DepthHead, InstanceMasks, PoseHead, SetBoxes
 from keras_vit.layers.functional import Model
 from keras_vit.models import anatomy
 from keras_vit.utils.keras_private import call_of
@@ -39,7 +39,7 @@ def _boxes(encoder, head, tokens, row):
         return boxes(head(tokens))
     sets, queries, features = head(tokens, return_queries=True)
     size = tuple(side // row["masks"] for side in encoder.input_shape[1:3])
-    masks = QueryMasks(size, row["depth"], name="masks", dtype=encoder.dtype_policy)
+    masks = InstanceMasks(size, row["depth"], name="masks", dtype=encoder.dtype_policy)
     return BoxesAndMasks(name="instances")([boxes(sets), masks(features, queries)])
 
 
@@ -57,7 +57,7 @@ def head_of(model):
     options = {name: value for name, value in config.items() if name not in LAYER_OPTIONS}
     whole = {"whole": head.size is not None} if kind == "depth" else {}
     if kind == "boxes":
-        masks = next((layer for layer in model.layers if isinstance(layer, QueryMasks)), None)
+        masks = next((layer for layer in model.layers if isinstance(layer, InstanceMasks)), None)
         kept = model.get_layer("boxes").kept
         whole = {
             "kept": None if kept is None else tuple(kept),

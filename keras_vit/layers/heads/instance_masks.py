@@ -13,7 +13,7 @@ from keras_vit.utils.typed import Positive
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class QueryMasks(Layer):
+class InstanceMasks(Layer):
     """Predicts a mask for each query: its product with every cell of an enlarged feature map.
 
     Robinson et al. 2025 (RF-DETR, arXiv:2511.09554): the map goes through as many convolutional blocks as there are
@@ -35,7 +35,7 @@ class QueryMasks(Layer):
 
     Example:
 
-    >>> QueryMasks((14, 14), 2)(keras.ops.zeros((2, 7, 7, 32)), keras.ops.zeros((2, 2, 10, 32))).shape
+    >>> InstanceMasks((14, 14), 2)(keras.ops.zeros((2, 7, 7, 32)), keras.ops.zeros((2, 2, 10, 32))).shape
     (2, 10, 14, 14)
     """
 
