@@ -44,6 +44,11 @@ def paired_giou(boxes, others):
     return generalized_iou(ops.expand_dims(boxes, -2), ops.expand_dims(others, -2))[..., 0, 0]
 
 
+def paired_iou(boxes, others):
+    """Returns the intersection over union, `(...)`, 0..1, of each box with the box at the same index, `(..., 4)`."""
+    return iou(ops.expand_dims(boxes, -2), ops.expand_dims(others, -2))[..., 0, 0]
+
+
 def _shares(boxes, others):
     both = _pairs(boxes, others, ops.maximum, ops.minimum)
     sides = ops.maximum(both[..., 2:] - both[..., :2], 0)

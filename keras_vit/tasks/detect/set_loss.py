@@ -41,9 +41,7 @@ class SetLoss(Loss):
     def call(self, y_true, y_pred):
         blocks, queries, channels = y_pred.shape[1:]
         y_true, y_pred = ops.cast(y_true, "float32"), ops.cast(y_pred, "float32")
-        first = ops.argsort(ops.cast(y_true[..., 4] < 0, "int32"), axis=1)  # padding last
-        y_true = ops.take_along_axis(y_true, ops.expand_dims(first, -1), axis=1)[:, :queries]
-        y_true = ops.repeat(y_true, blocks, axis=0)
+        y_true = ops.repeat(objects_first(y_true, queries), blocks, axis=0)
         y_pred = ops.reshape(y_pred, (-1, queries, channels))  # (batch * blocks, queries, channels)
         edges, logits = y_pred[..., :4], y_pred[..., 4:]
         true_edges, is_object = y_true[..., :4], y_true[..., 4] >= 0
@@ -59,7 +57,7 @@ class SetLoss(Loss):
         entropy = -ops.sum(truth * ops.log_softmax(logits), axis=-1)
         entropy = ops.sum(weights * entropy, axis=-1) / ops.sum(weights, axis=-1)
         predicted = ops.take_along_axis(edges, ops.expand_dims(ops.maximum(matched, 0), -1), axis=1)  # (n, objects, 4)
-        apart = self.l1 * ops.sum(ops.abs(_places(predicted) - _places(true_edges)), axis=-1)
+        apart = self.l1 * ops.sum(ops.abs(places(predicted) - places(true_edges)), axis=-1)
         apart = apart + self.giou * (1 - paired_giou(predicted, true_edges))
         is_object = ops.cast(is_object, "float32")
         apart = ops.sum(is_object * apart, axis=-1) / ops.maximum(ops.sum(is_object, axis=-1), 1)
@@ -67,10 +65,16 @@ class SetLoss(Loss):
 
     def _apart(self, true_edges, edges):
         """Returns the weighted distances of all pairs of boxes, `(n, objects, queries)`."""
-        l1 = ops.sum(ops.abs(ops.expand_dims(_places(true_edges), 2) - ops.expand_dims(_places(edges), 1)), axis=-1)
+        l1 = ops.sum(ops.abs(ops.expand_dims(places(true_edges), 2) - ops.expand_dims(places(edges), 1)), axis=-1)
         return self.l1 * l1 - self.giou * generalized_iou(true_edges, edges)
 
 
-def _places(edges):
+def objects_first(y_true, most):
+    """Returns true boxes, `(batch, objects, 5)`, with padding last, at most `most` of an image."""
+    first = ops.argsort(ops.cast(y_true[..., 4] < 0, "int32"), axis=1)
+    return ops.take_along_axis(y_true, ops.expand_dims(first, -1), axis=1)[:, :most]
+
+
+def places(edges):
     """Returns center row and column, height and width, `(..., 4)`, from edges, `(..., 4)`."""
     return ops.concatenate([(edges[..., :2] + edges[..., 2:]) / 2, edges[..., 2:] - edges[..., :2]], axis=-1)
