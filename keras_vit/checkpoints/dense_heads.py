@@ -6,7 +6,7 @@ from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import class_names, describe, recognize
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.read import open_checkpoint
-from keras_vit.checkpoints.formats import huggingface_yolos
+from keras_vit.checkpoints.formats import huggingface_yolos, rf_detr
 from keras_vit.checkpoints.match import matching
 
 
@@ -35,6 +35,8 @@ def load_head(model, source, classes):
     with open_checkpoint(fetch(source)) as checkpoint:
         description = describe(checkpoint)
         form, names, encoder = description.form, description.names, description.arguments
+        if form is rf_detr.FORMAT:
+            return _load_detector(model, head, description, classes)
         source_classes = names_of(checkpoint, len(classes))
         unnamed = source_classes == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
         dense = encoder.get("pooling") == "none" or encoder.get("maps")
@@ -59,12 +61,48 @@ def load_head(model, source, classes):
 
 def names_of(checkpoint, count):
     """Returns the names of a checkpoint's classes, made different where two are the same, as COCO's `"N/A"`."""
-    names = class_names(checkpoint, count).get("labels", ())
+    return different(class_names(checkpoint, count).get("labels", ()))
+
+
+def different(names):
+    """Returns names as a tuple; to one that stands there before, its number is added."""
     return tuple(name if name not in names[:i] else f"{name} {i}" for i, name in enumerate(names))
 
 
-def yolos_in(source):
-    """Returns the names of a YOLOS's classes, a tuple, and the number of its boxes.
+def _load_detector(model, head, description, classes):
+    """Loads RF-DETR's head but for the layers of other classes; see `load_head`."""
+    checkpoint, form, names, maps = (*description.source[:3], description.arguments["maps"])
+    layer, same, arrays = model.get_layer("head"), classes_of(maps) == classes, {}
+    placeholders = form.placeholders(arguments_of(model))
+    for path, variable in head.items():
+        row = next(matching(form, path, placeholders), None)
+        if row is None or not set(row.theirs) <= set(names):
+            return False
+        parts = row.form.read([checkpoint.array(names[name]) for name in row.theirs], None)
+        array = parts[row.ours.index(path)]
+        if path in ("head/references", "head/query"):  # the first queries of the first groups
+            array = array.reshape(maps["groups"], maps["queries"], -1)[: layer.groups, : layer.queries]
+            array = array.reshape(-1, array.shape[-1])
+        if "/class/" in path:
+            if not same:
+                continue
+            array = array if maps["kept"] is None else array[..., list(maps["kept"])]
+        if array.shape != tuple(variable.shape):
+            return False
+        arrays[path] = array
+    for path, array in arrays.items():
+        head[path].assign(array)
+    return True if same else None
+
+
+def classes_of(maps):
+    """Returns the names of a detector's classes, a tuple; their numbers where it has no names."""
+    count = maps["units"] if maps["kept"] is None else len(maps["kept"])
+    return different(maps["names"] or tuple(map(str, range(count))))
+
+
+def detector_in(source):
+    """Returns the kind of a detector's head, a key of `Detect.heads`, the names of its classes, and its most boxes.
 
     Args:
         source: As `fetch` takes it.
@@ -73,12 +111,21 @@ def yolos_in(source):
         ValueError: For weights of another kind of model, or without the heads.
     """
     with open_checkpoint(fetch(source)) as checkpoint:
-        form, names = recognize(checkpoint)
-        if form is not huggingface_yolos.FORMAT:
-            raise ValueError(f"{str(source)!r} must be YOLOS's weights. Received: a model of {form.name}")
-        missing = [name for name in huggingface_yolos.SIZES if name not in names]
-        if missing:
-            raise ValueError(f"{str(source)!r} must have YOLOS's heads. Received: a file without {missing[0]}")
-        classes, tokens = (checkpoint.shape(names[name]) for name in huggingface_yolos.SIZES)
-        count, most = classes[0] - 1, tokens[1]  # the last logit is that of no object
-        return names_of(checkpoint, count) or tuple(map(str, range(count))), most
+        form, _ = recognize(checkpoint)
+        if form is rf_detr.FORMAT:
+            maps = describe(checkpoint).arguments["maps"]
+            return "deformable", classes_of(maps), maps["queries"]
+        return "tokens", *_yolos_in(checkpoint, source)
+
+
+def _yolos_in(checkpoint, source):
+    """Returns the names of a YOLOS's classes, a tuple, and the number of its boxes."""
+    form, names = recognize(checkpoint)
+    if form is not huggingface_yolos.FORMAT:
+        raise ValueError(f"{str(source)!r} must be weights of YOLOS or RF-DETR. Received: a model of {form.name}")
+    missing = [name for name in huggingface_yolos.SIZES if name not in names]
+    if missing:
+        raise ValueError(f"{str(source)!r} must have YOLOS's heads. Received: a file without {missing[0]}")
+    classes, tokens = (checkpoint.shape(names[name]) for name in huggingface_yolos.SIZES)
+    count, most = classes[0] - 1, tokens[1]  # the last logit is that of no object
+    return names_of(checkpoint, count) or tuple(map(str, range(count))), most

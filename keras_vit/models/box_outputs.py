@@ -21,6 +21,29 @@ def packed(outputs, size):
     return np.concatenate([outputs["boxes"] / np.tile(size, 2).astype("float32"), outputs["scores"]], axis=-1)
 
 
+def likely(output, least, several=False):
+    """Returns the boxes of an image whose score is large enough: edges, classes and scores.
+
+    Args:
+        output: Boxes and scores, `(most, 4 + classes)`.
+        least: Least score.
+        several: Whether a box may have several classes: the best `most` pairs of a box and a class are then taken, best
+            first, as DETR's successors are evaluated; else each box with its best class, in the order of the output.
+
+    Returns:
+        Arrays: `(n, 4)`, top, left, bottom and right as in `output`; class indices, `(n,)`; and scores, `(n,)`.
+    """
+    output = np.asarray(output)
+    scores = output[:, EDGES:]
+    if several:
+        order = np.argsort(-scores, axis=None, kind="stable")[: len(output)]
+        boxes, classes = np.unravel_index(order, scores.shape)
+    else:
+        boxes, classes = np.arange(len(output)), scores.argmax(-1)
+    best = scores[boxes, classes]
+    return output[boxes[best >= least], :EDGES], classes[best >= least], best[best >= least]
+
+
 def aligned(outputs, expected):
     """Returns two outputs so that their difference, and their largest channel, say how alike they are.
 

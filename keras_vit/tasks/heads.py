@@ -5,7 +5,12 @@ from typing import Any, ClassVar
 
 from keras_vit.utils import checks
 
-RANGES = {"width": checks.positive, "depth": checks.positive, "box_weight": checks.not_negative}
+RANGES = {
+    "width": checks.positive,
+    "depth": checks.positive,
+    "groups": checks.positive,
+    "box_weight": checks.not_negative,
+}
 
 
 class WithHead:

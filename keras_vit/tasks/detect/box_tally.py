@@ -6,6 +6,7 @@ import io
 import numpy as np
 from keras.ops import convert_to_numpy
 
+from keras_vit.models.box_outputs import likely
 from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import iou
 from keras_vit.tasks.tally import Tally
@@ -23,16 +24,18 @@ class BoxTally(Tally):
     Args:
         class_names: Names of the classes.
         score: Least score of a box that counts in the score of an image, F1 at an IoU of 0.5.
+        several: Whether a box may have several classes; see `likely`.
 
     Raises:
         ImportError: If pycocotools is not installed.
     """
 
-    def __init__(self, class_names, score=0.5):
+    def __init__(self, class_names, score=0.5, several=False):
         super().__init__()
         extras.need("COCO's average precision", "detection", "pycocotools")
         self.names = tuple(class_names)
         self.score = score
+        self.several = several
         self.images = 0
         self.truth = []
         self.found = []  # rows: image, left, top, width, height, score (of truth: ignore), class
@@ -53,13 +56,12 @@ class BoxTally(Tally):
             ignore = classes < 0
             classes = np.where(ignore, ignored(classes), classes)
             output[:, :4] *= (height, width, height, width)
-            best, label = output[:, 4:].max(-1), output[:, 4:].argmax(-1)
-            index = np.full((len(boxes), 1), self.images), np.full((len(output), 1), self.images)
+            found, label, best = likely(output, 0, self.several)
+            index = np.full((len(boxes), 1), self.images), np.full((len(found), 1), self.images)
             self.truth.append(np.hstack([index[0], sides(edges), ignore[:, None], classes[:, None]]))
-            self.found.append(np.hstack([index[1], sides(output), best[:, None], label[:, None]])[best > 0])
-            likely = best >= max(self.score, 1e-6)
-            predictions = output[likely, :4], label[likely]
-            scores.append(f1((edges, classes), predictions, best[likely], ignore))
+            self.found.append(np.hstack([index[1], sides(found), best[:, None], label[:, None]])[best > 0])
+            sure = best >= max(self.score, 1e-6)
+            scores.append(f1((edges, classes), (found[sure], label[sure]), best[sure], ignore))
             self.images += 1
         return np.asarray(scores)
 

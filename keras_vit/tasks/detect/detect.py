@@ -9,19 +9,27 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_vit.models.box_outputs import likely
 from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.detect.box_tally import BoxTally, sides
+from keras_vit.tasks.detect.group_loss import GroupLoss
 from keras_vit.tasks.detect.point_loss import PointLoss
 from keras_vit.tasks.detect.set_loss import SetLoss
 from keras_vit.tasks.heads import WithHead
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils.checked import number
 
-HEADS = {"points": {"width": None, "box_weight": 5.0}, "tokens": {}, "decoder": {"depth": 6}}
+HEADS = {
+    "points": {"width": None, "box_weight": 5.0},
+    "tokens": {},
+    "decoder": {"depth": 6},
+    "deformable": {"width": None, "depth": None, "groups": None},
+}
+DEFORMABLE = {"width": 256, "depth": 3, "groups": 13}  # what `None` means without weights that say it
 PRIOR = 0.1  # initial score of each class at each position, as in "Objects as Points"
 
 
@@ -36,17 +44,21 @@ class Detect(WithHead, Task):
       Zhou et al. 2019, "Objects as Points" (arXiv:1904.07850). The feature map is the output of `DPTHead` on the
       encoder's blocks, and on a convolutional stem's feature map if that is finer than the patches;
     - `"tokens"`: adds one token for each box to the patches. Fang et al. 2021, YOLOS (arXiv:2106.00666);
-    - `"decoder"`: queries attend to the patches in decoder blocks. Carion et al. 2020, DETR (arXiv:2005.12872).
+    - `"decoder"`: queries attend to the patches in decoder blocks. Carion et al. 2020, DETR (arXiv:2005.12872);
+    - `"deformable"`: the best places of a map of several blocks propose boxes, which queries refine by attending around
+      them. Robinson et al. 2025, RF-DETR (arXiv:2511.09554), see `DeformableDecoder`. It has a score for each class
+      alone: a box may have two classes.
 
-    The last two return a set. In training each object is matched with one box, see `SetLoss`; this needs many more
-    images than `"points"`.
+    The last three return a set. In training each object is matched with one box, see `SetLoss` and `GroupLoss`; from
+    new weights this needs many more images than `"points"`.
 
     Args:
         classes: Names of the classes, in the order of the data.
         head: Name of a head, or a dictionary with its `kind` and options, such as `{"kind": "points", "width": 64}`.
             `"points"` has `width`, its channels, by default half of the encoder's width, at most 256, and `box_weight`,
             the weight of the box loss, by default 5, see `PointLoss`. `"decoder"` has `depth`, its number of blocks, by
-            default 6.
+            default 6. `"deformable"` has `width`, its channels, `depth`, its number of blocks, and `groups`, the groups
+            of queries in training: `None` for those of the weights, else 256, 3 and 13.
         most: Largest number of boxes in an image.
         score: Least score of a box in pictures, answers and files of boxes. Average precision does not use it.
     """
@@ -65,31 +77,32 @@ class Detect(WithHead, Task):
 
     @classmethod
     def from_checkpoint(cls, source: os.PathLike | str, **arguments) -> tuple["Detect", keras.Model]:
-        """Returns the task and the model of published YOLOS weights.
+        """Returns the task and the model of published weights of RF-DETR or YOLOS.
 
         Args:
-            source: The directory of Hugging Face's `YolosForObjectDetection`, or its `"hf://owner/name"`, such as
-                `"hf://hustvl/yolos-tiny"`.
+            source: The directory of Hugging Face's `RfDetrForObjectDetection` or `YolosForObjectDetection`, or its
+                `"hf://owner/name"`, such as `"hf://Roboflow/rf-detr-base"` or `"hf://hustvl/yolos-tiny"`; or Roboflow's
+                own `.pth` file.
             **arguments: Arguments of `keras_vit.vit`, such as `image_size`: positions are resampled to it, bicubically
-                as in transformers' code.
+                as in the source's code.
 
         Returns:
             The task, with the class names, and the model from images, `(batch, height, width, channels)`, 0..255, to
-            boxes and scores, `(batch, most, 4 + classes)`. `task.learner(model)` returns boxes and logits, `(batch, 1,
-            most, 4 + classes + 1)`; the last logit is for no object.
+            boxes and scores, `(batch, most, 4 + classes)`. `task.learner(model)` returns boxes and logits: of YOLOS
+            `(batch, 1, most, 4 + classes + 1)`, the last logit for no object; of RF-DETR as `DeformableDecoder`.
 
         Raises:
             ValueError: For weights of another kind of model.
             FileNotFoundError, ConnectionError: As `keras_vit.from_checkpoint`.
         """
-        from keras_vit.checkpoints.dense_heads import yolos_in
+        from keras_vit.checkpoints.dense_heads import detector_in
 
         options = flat(arguments)
         fixed = sorted({"variant", "weights", "head", "tokens.registers"} & set(options))
         if fixed:
             raise ValueError(f"The weights determine {', '.join(fixed)}. Received: {fixed[0]}={options[fixed[0]]!r}")
-        classes, most = yolos_in(source)
-        task = cls(classes=classes, head="tokens", most=most)
+        head, classes, most = detector_in(source)
+        task = cls(classes=classes, head=head, most=most)
         model = task.model(variant=None, weights=source, head="require", **arguments)
         model.get_layer("rescale").metadata["labels"] = list(classes)
         return task, model
@@ -125,6 +138,7 @@ class Detect(WithHead, Task):
     def model(self, **arguments):
         """Builds the model from images, `(batch, height, width, channels)`, 0..255, to `(batch, most, 4 + classes)`."""
         from keras_vit.layers import PointBoxes, SetBoxes
+        from keras_vit.models.map_heads import with_head
 
         self.check()
         if self.head_kind == "tokens":
@@ -137,10 +151,36 @@ class Detect(WithHead, Task):
             start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")
             maps = dense.dpt(encoder, len(start), self.head_options["width"], start)
             output = PointBoxes(self.most, name="boxes")(maps)
+        elif self.head_kind == "deformable":
+            output = with_head(encoder, self._decoder(encoder, arguments)).output
         else:
             maps = self._tokens(encoder) if self.head_kind == "tokens" else self._queries(encoder, **self.head_options)
             output = SetBoxes(name="boxes")(maps)
         return dense.finished(encoder, output, arguments, self.classes, "detector")
+
+    def _decoder(self, encoder, arguments):
+        """Returns what `models.map_heads.with_head` takes; of weights with such a head its own sizes."""
+        from keras_vit.models import anatomy
+
+        stated = dense.head_in(arguments.get("weights")) if arguments.get("head") != "new" else None
+        stated = stated if stated and stated["kind"] == "boxes" else {}
+        own = {name: value for name, value in self.head_options.items() if value is not None}
+        width, depth = own.get("width", DEFORMABLE["width"]), len(anatomy.blocks(encoder))
+        return {
+            "kind": "boxes",
+            "blocks": tuple(dict.fromkeys(math.ceil(i * depth / 4) - 1 for i in (1, 2, 3, 4))),
+            "normed": True,
+            **DEFORMABLE,
+            "num_heads": max(width // 32, 1),
+            "cross_heads": max(width // 16, 1),
+            "mlp_dim": 8 * width,
+            **stated,
+            **own,
+            "units": len(self.classes),
+            "queries": self.most,
+            "kept": None,
+            "masks": None,
+        }
 
     def _tokens(self, encoder):
         """Returns boxes and logits of the box tokens, `(batch, 1, most, 4 + classes + 1)`, a symbolic tensor."""
@@ -172,13 +212,17 @@ class Detect(WithHead, Task):
         return decoder(dense.patches(encoder, encoder.output))
 
     def learner(self, model, teacher=None):
-        """Returns the model without its last layer: its output is the `y_pred` of `PointLoss` or `SetLoss`."""
+        """Returns the model without its last layer: its output is the `y_pred` of `PointLoss` or another loss here."""
         from keras_vit.layers.functional import Model
 
         return Model(model.input, model.get_layer("boxes").input, name=model.name)
 
     def compiled(self, source):
-        loss = PointLoss(self.head_options["box_weight"]) if self.head_kind == "points" else SetLoss()
+        loss = SetLoss()
+        if self.head_kind == "points":
+            loss = PointLoss(self.head_options["box_weight"])
+        elif self.head_kind == "deformable":
+            loss = GroupLoss(self.most)
         return {"loss": loss, "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
@@ -189,7 +233,7 @@ class Detect(WithHead, Task):
         return [Measured(run, self.tally, ("map", "map50"))]
 
     def tally(self, keep=False):
-        return BoxTally(self.classes, self.score)
+        return BoxTally(self.classes, self.score, several=self.head_kind == "deformable")
 
     def answer(self, output):
         """Returns counts such as `"2 cat"` with the highest score of the class, 0..1, from `(most, 4 + classes)`."""
@@ -252,6 +296,4 @@ class Detect(WithHead, Task):
 
     def _likely(self, output):
         """Returns edges, `(n, 4)`, 0..1, classes and scores, both `(n,)`, of boxes with at least the score `score`."""
-        output = np.asarray(output, "float32")
-        output = output[output[:, 4:].max(-1) >= max(self.score, 1e-6)]
-        return output[:, :4], output[:, 4:].argmax(-1), output[:, 4:].max(-1)
+        return likely(output, max(self.score, 1e-6), several=self.head_kind == "deformable")
