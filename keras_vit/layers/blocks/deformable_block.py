@@ -12,6 +12,7 @@ from keras_vit.layers.tokenwise import tokenwise
 from keras_vit.utils.typed import AboveZero, Positive, Rate
 
 
+@keras.saving.register_keras_serializable(package="keras_vit")
 class DeformableBlock(Layer):
     """Self-attention of queries, deformable attention to a feature map, then an MLP; a normalization after each.
 

@@ -8,6 +8,7 @@ from keras_vit.layers.blocks.norms import norm
 from keras_vit.utils.typed import AboveZero, Positive
 
 
+@keras.saving.register_keras_serializable(package="keras_vit")
 class FeatureProjector(Layer):
     """Joins feature maps of one size by a C2f block of convolutions, and normalizes the result.
 
