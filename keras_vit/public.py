@@ -47,14 +47,17 @@ from keras_vit.layers import MLP as MLP
 from keras_vit.layers import AdaptiveBlock as AdaptiveBlock
 from keras_vit.layers import AdaptiveHead as AdaptiveHead
 from keras_vit.layers import AddToImage as AddToImage
+from keras_vit.layers import BoxesAndMasks as BoxesAndMasks
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import CrossAttention as CrossAttention
 from keras_vit.layers import DecoderBlock as DecoderBlock
 from keras_vit.layers import DeformableAttention as DeformableAttention
+from keras_vit.layers import DeformableDecoder as DeformableDecoder
 from keras_vit.layers import DepthHead as DepthHead
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import EndPool as EndPool
 from keras_vit.layers import Frames as Frames
+from keras_vit.layers import InstanceMasks as InstanceMasks
 from keras_vit.layers import LayerScale as LayerScale
 from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MergingBlock as MergingBlock

@@ -190,6 +190,11 @@ LAYERS = {
     "DecoderBlock": dict(num_heads=2, mlp_dim=8, norm_order="post", gelu="relu", epsilon=1e-6, dropout=0.0),
     "DeformableAttention": dict(num_heads=2, points=2),
     "DepthHead": dict(grid=(2, 2), filters=8, size=None, factors=(1,), readout="ignore", hidden=8, end=None, scale=1.0),
+    "DeformableDecoder": dict(
+        grid=(3, 4), units=2, queries=5, width=16, depth=1, num_heads=2, cross_heads=2, points=1, mlp_dim=8, steps=1,
+        groups=1, projector_epsilon=1e-6, dropout=0.0,
+    ),
+    "InstanceMasks": dict(size=(6, 8), depth=1), "BoxesAndMasks": dict(),
     "Distiller": dict(student=None, teacher=None),
     "EndPool": dict(end=None),
     "LayerScale": dict(initial_value=1e-4),
@@ -201,7 +206,7 @@ LAYERS = {
     ),
     "PatchEncoder": dict(
         width=8, class_token=True, registers=0, position="learned", grid=None, dropout=0.0, patch_norm=True,
-        rms_norm=False, epsilon=1e-6,
+        rms_norm=False, epsilon=1e-6, windows=1,
     ),
     "MergingBlock": dict(num_heads=2, mlp_dim=8, merged=1, num_prefix=0),
     "Patches": dict(patch_size=4),

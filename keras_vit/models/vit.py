@@ -8,6 +8,7 @@ import keras
 
 from keras_vit.layers import PatchEncoder, Patches, Positions, Rescale, TokenPool, TransformerBlock
 from keras_vit.layers.attention.rotary import rotary_options
+from keras_vit.layers.attention.windows import windows_of_blocks
 from keras_vit.layers.blocks.norms import norm as norm_layer
 from keras_vit.layers.functional import Model
 from keras_vit.layers.heads.token_pool import TOKEN_POOLINGS
@@ -152,14 +153,6 @@ def vit(
         tokens["class_token"] = pooling in TOKEN_POOLINGS
     height_width = checks.pair("image_size", image_size)
     checks.switch(**{name: tokens[name] for name in ("distilled", "pre_norm", "block_positions")})
-    checks.positive(windows=tokens["windows"])
-    whole = tuple(tokens["whole_blocks"])
-    if wrong := [i for i in whole if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < sizes.depth]:
-        raise ValueError(
-            f"`whole_blocks` must be numbers of blocks from 0 to {sizes.depth - 1}. Received: {wrong[0]!r}"
-        )
-    if tokens["windows"] > 1 and patch_dropout:
-        raise ValueError(f"Windows need all patches. Received: patch_dropout={patch_dropout}")
     checks.above_zero(layer_scale=1.0 if block["layer_scale"] is None else block["layer_scale"])
     if pooling in TOKEN_POOLINGS and not tokens["class_token"]:
         raise ValueError(f"pooling={pooling!r} needs the class token. Received: class_token={tokens['class_token']!r}")
@@ -192,7 +185,7 @@ def vit(
         use_bias=not tokens["pre_norm"],
         patch_norm=tokens["patch_norm"],
         dropout=dropout,
-        copies=tokens["windows"] ** 2,
+        windows=tokens["windows"],
         name="encoder",
         **norm,
     )
@@ -200,6 +193,7 @@ def vit(
     places = {"grid": encoder.grid, "num_prefix": encoder.num_prefix}
     block |= {"relative": places if position == "relative" else None, "dropout": dropout, **norm}
     block["rotary"] = None if rotary is None else {**rotary_options(rotary), **places}
+    windows = windows_of_blocks(tokens["windows"], tokens["whole_blocks"], sizes.depth, places)
     if patch_dropout:
         positions = {"rotary": rotary, "position": position, "block_positions": tokens["block_positions"]}
         x = dropout_of(patch_dropout, encoder, pooling=pooling, **positions)(x)
@@ -208,8 +202,7 @@ def vit(
     for i in range(sizes.depth):  # (batch, tokens, width)
         x = Positions(name=f"position_{i}", dtype=dtype)(x) if tokens["block_positions"] and i else x
         rate = stochastic_depth * i / max(sizes.depth - 1, 1)
-        windows = {"count": tokens["windows"], **places} if tokens["windows"] > 1 and i not in whole else None
-        of_block = {**block, "windows": windows, "stochastic_depth": rate, "name": f"block_{i}"}
+        of_block = {**block, "windows": windows[i], "stochastic_depth": rate, "name": f"block_{i}"}
         x = TransformerBlock(sizes.num_heads, sizes.mlp_dim, **of_block)(x)
 
     x = norm_layer("norm", **norm)(x) if final_norm == "before" else x

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_vit.checkpoints.dense_heads import head_in, names_of, yolos_in
+from keras_vit.checkpoints.dense_heads import detector_in, head_in, names_of
 from keras_vit.checkpoints.files.read import open_checkpoint
 from tests.checkpoints.helpers import GOLDEN, file_of
 
@@ -13,11 +13,12 @@ def test_a_head_of_maps_is_described():
     assert head_in(file_of("google_vit")) is None
 
 
-def test_classes_and_boxes_of_yolos():
-    classes, most = yolos_in(GOLDEN.parent / "yolos")
-    assert len(classes) > 1 and most > 0 and len(set(classes)) == len(classes)
-    with pytest.raises(ValueError, match="must be YOLOS's weights. Received: a model of google"):
-        yolos_in(file_of("google_vit"))
+def test_classes_and_boxes_of_detectors():
+    assert detector_in(GOLDEN.parent / "objects" / "rf_detr") == ("deformable", tuple("0123456"), 8)
+    head, classes, most = detector_in(GOLDEN.parent / "yolos")
+    assert head == "tokens" and len(classes) > 1 and most > 0 and len(set(classes)) == len(classes)
+    with pytest.raises(ValueError, match="must be weights of YOLOS or RF-DETR. Received: a model of google"):
+        detector_in(file_of("google_vit"))
 
 
 def test_equal_names_are_told_apart():

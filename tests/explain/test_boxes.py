@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from keras_vit.explain import attention_maps, attention_of_boxes
-from keras_vit.layers import QueryDecoder
+from keras_vit.layers import DeformableAttention, QueryDecoder
 from keras_vit.tasks import Detect
 from tests.marks import slow_on_jax
 
@@ -49,6 +49,24 @@ def test_the_scores_are_those_of_queries_and_keys_by_hand():
     logits = query @ key.T / np.sqrt(8)
     wanted = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     np.testing.assert_allclose(np.asarray(scores)[0, 0], wanted, atol=1e-5)
+
+
+@slow_on_jax
+def test_queries_look_at_the_places_that_they_chose():
+    head = {"kind": "deformable", "depth": 2, "width": 32, "groups": 1}
+    model = shaken(dataclasses.replace(TASK, head=head).model(**SMALL))
+    maps = attention_of_boxes(model, IMAGES)
+    assert maps.shape == (3, 6, 4, 6) and (maps >= 0).all() and (maps.sum((2, 3)) <= 1 + 1e-5).all()
+    boxes = np.asarray(model(IMAGES))[..., :4]
+    inside = [i for i in np.ndindex(3, 6) if (boxes[i][:2] > 0.2).all() and (boxes[i][2:] < 0.8).all()]
+    assert all(abs(maps[i].sum() - 1) < 0.5 for i in inside)
+    layer = DeformableAttention(2, points=1)
+    x, references = np.zeros((1, 1, 8), "float32"), np.array([[[0.3, 0.8, 0.2, 0.2]]], "float32")
+    features = np.random.default_rng(3).normal(size=(1, 4, 5, 8)).astype("float32")
+    output, scores = layer(x, references, features, return_attention_scores=True)
+    value = np.asarray(layer.value(features))[0].reshape(20, 2, 4)
+    summed = np.einsum("hc,chd->hd", np.asarray(scores)[0, :, 0].reshape(2, 20), value).reshape(1, 8)
+    np.testing.assert_allclose(np.asarray(output)[0], np.asarray(layer.proj(summed)), atol=1e-5)
 
 
 @slow_on_jax

@@ -244,7 +244,7 @@ def _of_args(args, width):
 
 
 FORMAT = Format(
-    name="rf-detr",
+    name="huggingface-rf-detr",
     rows=ROWS,
     detect=detect,
     aliases=ALIASES,

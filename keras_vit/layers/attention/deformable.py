@@ -30,6 +30,8 @@ class DeformableAttention(Layer):
         references: Tensor, `(batch, queries, 4)`: boxes as center x, center y, width and height, as shares of the map;
             an offset of `points` is then half of the box. Or `(batch, queries, 2)`: x and y; an offset of 1 is a cell.
         maps: A feature map, `(batch, rows, columns, channels)` of known rows and columns, or a list of several.
+        return_attention_scores: Whether to return the weight of each cell of the first map too, float32 `(batch, heads,
+            queries, rows, columns)`: each place's weight, shared among the cells around it.
 
     Output shape:
         `(batch, queries, width)`.
@@ -75,7 +77,7 @@ class DeformableAttention(Layer):
             setattr(self, name, dense)
         self.offsets.bias.assign(rays(self.num_heads, count, self.points).reshape(-1))
 
-    def call(self, x, references, maps):
+    def call(self, x, references, maps, return_attention_scores=False):
         maps = maps if isinstance(maps, (list, tuple)) else [maps]
         lead = (-1, x.shape[1] or ops.shape(x)[1], self.num_heads)  # batch, queries, heads
         offsets = ops.reshape(self.offsets(x), (*lead, len(maps), self.points, 2))
@@ -84,7 +86,7 @@ class DeformableAttention(Layer):
         weights = ops.reshape(weights, (*lead, len(maps), self.points))
         offsets, references = (ops.cast(tensor, "float32") for tensor in (offsets, references))
         center = references[:, :, None, None, :2]
-        summed = []
+        summed, scores = [], None
         for level, features in enumerate(maps):
             rows, columns = features.shape[1:3]
             if references.shape[-1] == 4:
@@ -96,7 +98,10 @@ class DeformableAttention(Layer):
                 self.value(features), (-1, rows, columns, self.num_heads, x.shape[-1] // self.num_heads)
             )
             summed.append(sampled(value, places, weights[:, :, :, level]))
-        return self.proj(ops.reshape(sum(summed), (-1, lead[1], x.shape[-1])))
+            if return_attention_scores and scores is None:
+                scores = shares_of_cells(places, weights[:, :, :, level], rows, columns)
+        output = self.proj(ops.reshape(sum(summed), (-1, lead[1], x.shape[-1])))
+        return (output, scores) if return_attention_scores else output
 
     def compute_output_shape(self, x_shape, references_shape, maps_shape):
         return x_shape
@@ -133,14 +138,19 @@ def sampled(values, places, weights):
 
 def by_products(values, places, weights):
     rows, columns, heads, channels = values.shape[1:]
+    cells = shares_of_cells(places, weights, rows, columns)
+    cells = ops.reshape(cells, (-1, heads, cells.shape[2] or ops.shape(cells)[2], rows * columns))
+    values = ops.transpose(ops.reshape(values, (-1, rows * columns, heads, channels)), (0, 2, 1, 3))
+    return ops.transpose(ops.matmul(ops.cast(cells, values.dtype), values), (0, 2, 1, 3))
+
+
+def shares_of_cells(places, weights, rows, columns):
+    """Returns the weight of each cell of a map, `(batch, heads, queries, rows, columns)`; see `sampled`."""
     places = ops.transpose(places, (0, 2, 1, 3, 4))  # (batch, heads, queries, points, 2)
     weights = ops.transpose(weights, (0, 2, 1, 3))[..., None]
     of_columns = _shares(places[..., :1] * columns - 0.5, columns) * weights  # (batch, heads, queries, points, columns)
     of_rows = _shares(places[..., 1:] * rows - 0.5, rows)
-    cells = ops.matmul(ops.swapaxes(of_rows, -1, -2), of_columns)  # (batch, heads, queries, rows, columns)
-    cells = ops.reshape(cells, (-1, heads, cells.shape[2] or ops.shape(cells)[2], rows * columns))
-    values = ops.transpose(ops.reshape(values, (-1, rows * columns, heads, channels)), (0, 2, 1, 3))
-    return ops.transpose(ops.matmul(ops.cast(cells, values.dtype), values), (0, 2, 1, 3))
+    return ops.matmul(ops.swapaxes(of_rows, -1, -2), of_columns)
 
 
 def _shares(places, count):

@@ -20,6 +20,26 @@ def checked(windows):
         )
 
 
+def windows_of_blocks(count, whole_blocks, depth, places):
+    """Returns the windows of each block, a list of dictionaries; `None` for a block in which all tokens see all.
+
+    Args:
+        count: Number of windows a side.
+        whole_blocks: Numbers of the blocks without windows, from 0.
+        depth: Number of blocks.
+        places: Dictionary of `grid` and `num_prefix`; see `MultiHeadSelfAttention`.
+
+    Raises:
+        ValueError: For a block that is none.
+    """
+    whole = checks.sequence("whole_blocks", whole_blocks)
+    if wrong := [i for i in whole if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < depth]:
+        raise ValueError(
+            f"`whole_blocks` must be numbers of blocks from 0 to {depth - 1}. Received: {checks.shown(wrong[0])}"
+        )
+    return [None if count == 1 or i in whole else {"count": count, **places} for i in range(depth)]
+
+
 def cut(x, count, grid, num_prefix):
     """Cuts tokens into windows.
 

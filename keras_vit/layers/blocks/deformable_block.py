@@ -32,6 +32,7 @@ class DeformableBlock(Layer):
         references: Tensor, `(batch, groups * queries, 4)`, see `DeformableAttention`.
         features: A feature map, `(batch, rows, columns, channels)`.
         groups: Number of groups; queries attend to their own group.
+        return_attention_scores: Whether to return the weights of the map's cells too; see `DeformableAttention`.
         training: Whether dropout is on.
 
     Output shape:
@@ -74,14 +75,16 @@ class DeformableBlock(Layer):
             layer.build(x_shape)
             setattr(self, f"norm{i}", layer)
 
-    def call(self, x, positions, references, features, groups=1, training=None):
+    def call(self, x, positions, references, features, groups=1, return_attention_scores=False, training=None):
         shape, width = ops.shape(x), x.shape[-1]
         own, places = (ops.reshape(part, (-1, shape[1] // groups, width)) for part in (x, positions))
         y = self.attention(own, own, positions=places, context_positions=places, training=training)
         x = tokenwise(self.norm1, x + ops.reshape(y, shape))
-        y = self.drop(self.cross(x + positions, references, features), training=training)
-        x = tokenwise(self.norm2, x + y)
-        return tokenwise(self.norm3, x + self.mlp(x, training=training))
+        y = self.cross(x + positions, references, features, return_attention_scores=return_attention_scores)
+        y, *scores = y if return_attention_scores else (y,)
+        x = tokenwise(self.norm2, x + self.drop(y, training=training))
+        x = tokenwise(self.norm3, x + self.mlp(x, training=training))
+        return (x, *scores) if return_attention_scores else x
 
     def compute_output_shape(self, x_shape, *others):
         return x_shape

@@ -49,6 +49,8 @@ class DeformableDecoder(Layer):
     Call arguments:
         tokens: Tensor of tokens, or a list of several blocks'.
         return_queries: Whether to return the queries after each block and the map too.
+        return_attention_scores: Whether to return the last block's weights of the map's cells too, float32 `(batch,
+            heads, queries, rows, columns)`; see `DeformableAttention`.
         training: Whether all groups are computed, and dropout is on.
 
     Input shape:
@@ -140,7 +142,7 @@ class DeformableDecoder(Layer):
         self.head = RefiningHead(self.units, name="head", dtype=dtype)
         self.head.build(x_shape)
 
-    def call(self, tokens, return_queries=False, training=None):
+    def call(self, tokens, return_queries=False, return_attention_scores=False, training=None):
         tokens, (rows, columns) = tokens if isinstance(tokens, (list, tuple)) else [tokens], self.grid
         tokens = [ops.cast(x, self.compute_dtype)[:, x.shape[1] - rows * columns :] for x in tokens]
         features = ops.reshape(ops.concatenate(tokens, axis=-1), (-1, rows, columns, sum(x.shape[-1] for x in tokens)))
@@ -155,11 +157,16 @@ class DeformableDecoder(Layer):
         x = ops.broadcast_to(ops.cast(self.query[:count], self.compute_dtype), (batch, count, self.width))
         outputs, queries = [_packed(boxes, logits)], []
         for block in self.blocks:
-            x = block(x, positions, references, features, groups=groups, training=training)
+            looked = return_attention_scores and block is self.blocks[-1]
+            x = block(
+                x, positions, references, features, groups=groups, return_attention_scores=looked, training=training
+            )
+            x, *scores = x if looked else (x,)
             queries.append(tokenwise(self.norm, x))
             outputs.append(_packed(*self.head(queries[-1], references)))
         outputs = ops.stack(outputs, axis=1)
-        return (outputs, ops.stack(queries, axis=1), features) if return_queries else outputs
+        more = ([ops.stack(queries, axis=1), features] if return_queries else []) + scores
+        return (outputs, *more) if more else outputs
 
     def _positions(self, references):
         """Returns the positions of references, `(batch, queries, width)`: sines and cosines through two layers."""

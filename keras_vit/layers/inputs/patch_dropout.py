@@ -71,6 +71,8 @@ def dropout_of(rate, encoder, **others):
         **others: `rotary`, `position`, `block_positions` and `pooling` of the model.
     """
     placed = others["rotary"] is not None or others["position"] == "relative" or others["block_positions"]
+    if encoder.windows > 1:
+        raise ValueError(f"Windows need all patches. Received: patch_dropout={rate}, windows={encoder.windows}")
     if placed or others["pooling"] in ("first", "last", "none"):
         raise ValueError(
             "Patch dropout needs positions that are added to tokens, and a pooling of any patches. "

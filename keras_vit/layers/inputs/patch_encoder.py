@@ -51,8 +51,8 @@ class PatchEncoder(Layer):
         rms_norm: Whether that is an RMS normalization; else a layer normalization.
         epsilon: Epsilon of that normalization.
         dropout: Dropout rate after positions are added.
-        copies: How often the prefix tokens stand before the patches, their positions added, such as once for each
-            window of the grid; see `MultiHeadSelfAttention`.
+        windows: Number of windows a side into which blocks cut the grid; the prefix tokens, with their positions, stand
+            before the patches once for each window. See `MultiHeadSelfAttention`.
 
     Call arguments:
         patches: Tensor of flat patches.
@@ -89,7 +89,7 @@ class PatchEncoder(Layer):
         rms_norm: Switch = False,
         epsilon: AboveZero = 1e-6,
         dropout: Rate = 0.0,
-        copies: Positive = 1,
+        windows: Positive = 1,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -102,7 +102,7 @@ class PatchEncoder(Layer):
         self.grid = None if grid is None else checks.pair("grid", grid)
         self.use_bias = use_bias
         self.dropout = dropout
-        self.copies = copies
+        self.windows = windows
         self.patch_norm = patch_norm
         self.rms_norm = rms_norm
         self.epsilon = epsilon
@@ -110,7 +110,7 @@ class PatchEncoder(Layer):
     @property
     def num_prefix(self):
         """Number of tokens before the first patch."""
-        return self.copies * self.num_own
+        return self.windows**2 * self.num_own
 
     @property
     def num_own(self):
@@ -171,8 +171,8 @@ class PatchEncoder(Layer):
             )  # (batch, prefix + patches, width)
         if over_prefix:
             x = x + ops.cast(positions, x.dtype)
-        if self.copies > 1 and self.prefix:
-            x = ops.concatenate([x[:, : self.num_own]] * (self.copies - 1) + [x], axis=1)
+        if self.windows > 1 and self.prefix:
+            x = ops.concatenate([x[:, : self.num_own]] * (self.windows**2 - 1) + [x], axis=1)
         return self.drop(x, training=training)
 
     def _positions(self, patches, over_prefix):

@@ -82,7 +82,7 @@ def test_without_positions_in_blocks_and_without_names(tmp_path):
 def test_other_files_are_refused(tmp_path):
     model = vit("mu/8", image_size=16, num_classes=3)
     save_checkpoint(model, tmp_path / "vit.npz", format="google")
-    with pytest.raises(ValueError, match="must be YOLOS's weights. Received: a model of google"):
+    with pytest.raises(ValueError, match="must be weights of YOLOS or RF-DETR. Received: a model of google"):
         Detect.from_checkpoint(tmp_path / "vit.npz")
     shutil.copytree(GOLDEN, tmp_path / "yolos")
     config = json.loads((GOLDEN / "config.json").read_text())

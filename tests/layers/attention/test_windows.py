@@ -67,7 +67,10 @@ def test_a_model_has_windows_and_whole_blocks():
         (dict(tokens={"windows": 3}), "3 x 3 windows must divide the grid, .* Received: grid=.4, 4."),
         (dict(tokens={"windows": 2, "whole_blocks": (4,)}), "numbers of blocks from 0 to 1. Received: 4"),
         (dict(tokens={"windows": 2}, rotary="dinov3"), "no rotary or relative positions"),
-        (dict(tokens={"windows": 2}, patch_dropout=0.5), "Windows need all patches. Received: patch_dropout=0.5"),
+        (
+            dict(tokens={"windows": 2}, patch_dropout=0.5),
+            "need all patches. Received: patch_dropout=0.5, windows=2",
+        ),
         (dict(tokens={"windows": 0}), "windows"),
     ],
 )

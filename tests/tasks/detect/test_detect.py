@@ -29,17 +29,20 @@ BOXES = np.array([[[0.1, 0.2, 0.6, 0.5, 1], [0, 0, 0, 0, -1]], [[0, 0, 1, 1, 0],
     [
         ("tokens", dict(SMALL, tokens={"class_token": True})),
         ("decoder", HYBRID),
+        ("deformable", SMALL),
         pytest.param("tokens", HYBRID, marks=slow),
         pytest.param("decoder", dict(SMALL, tokens={"class_token": True}), marks=slow),
     ],
 )
 def test_sets_learn_on_any_encoder(head, more, tmp_path):
     pytest.importorskip("pycocotools")
-    task = dataclasses.replace(TASK, head={"kind": head, "depth": 2} if head == "decoder" else head)
+    options = {"decoder": {"depth": 2}, "deformable": {"depth": 1, "width": 32, "groups": 2}}.get(head, {})
+    task = dataclasses.replace(TASK, head={"kind": head, **options})
     model = task.model(**more)
     assert model.output_shape == (None, 6, 6) and model.output.dtype == "float32" and task.fits(model)
     learner = task.learner(model)
-    assert learner.output_shape == (None, 2 if head == "decoder" else 1, 6, 7)
+    shapes = {"decoder": (None, 2, 6, 7), "tokens": (None, 1, 6, 7), "deformable": (None, 2, 6, 6)}
+    assert learner.output_shape == shapes[head]
     learner.compile(keras.optimizers.Adam(1e-2), **task.compiled(None), run_eagerly=EAGERLY)
     x, y = task.batch({"images": IMAGES, "bounding_boxes": BOXES}, None, (0, 0))
     losses = [learner.train_on_batch(x, y, return_dict=True)["loss"] for _ in range(4)]
