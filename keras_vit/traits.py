@@ -8,7 +8,7 @@ from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of, name_of
 from keras_vit.models.metadata import stated_labels, stated_thresholds
-from keras_vit.models.outputs import num_classes, returns_probabilities
+from keras_vit.models.outputs import ends_in_features, num_classes, returns_probabilities
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.preparing.preprocessing import Preparation, evaluation_rule
 from keras_vit.utils import checks
@@ -91,6 +91,11 @@ class Traits:
     def kind(self):
         """The `Kind` of its output; ValueError for an unknown one."""
         return kind_of(self.model)
+
+    @functools.cached_property
+    def features(self):
+        """Whether it ends before its head, as one with `num_classes=0`."""
+        return ends_in_features(self.model)
 
     @functools.cached_property
     def shares(self):

@@ -13,7 +13,6 @@ import numpy as np
 from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
-from keras_vit.explain.relevance import ends_in_features
 from keras_vit.models.backbone import backbone, image_tower, input_of
 from keras_vit.preparing.preprocessing import listed
 from keras_vit.traits import Traits
@@ -59,7 +58,7 @@ class Embedder:
         self.model = _built(model, projected)
         about = Traits(self.model)
         head = head_of_texts(about)
-        if projected and head is None and not ends_in_features(self.model):
+        if projected and head is None and not about.features:
             raise ValueError(
                 "`projected` is for models of images and texts, such as CLIP. "
                 f"Received: {self.model.name!r}, whose head is for something else"

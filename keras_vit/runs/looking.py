@@ -11,9 +11,10 @@ from keras_vit.explain.texts import attention_of_answer, attention_of_text, atte
 from keras_vit.models.captioner import words_of
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
+from keras_vit.runs.file_outputs import read
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.sampled import draws_images
-from keras_vit.runs.trained import load_run, read
+from keras_vit.runs.trained import load_run
 from keras_vit.training import rundir
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
