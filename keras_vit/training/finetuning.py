@@ -5,13 +5,13 @@ import keras
 from keras_vit.layers import PatchEncoder, TransformerBlock
 from keras_vit.layers.base import Layer
 from keras_vit.models.backbone import (
+    around,
     backbone,
-    calls,
     fill,
     has_lora,
     has_towers,
     image_tower,
-    leading_to,
+    layers_leading_to,
     merged_values,
     without_lora,
 )
@@ -182,18 +182,6 @@ def _blocks(model):
     return [layer for layer in backbone(image_tower(model)).layers if isinstance(layer, TransformerBlock)]
 
 
-def _around(model):
-    """Returns the layers outside a model's ViT: those before it, and the rest."""
-    try:
-        steps = calls(model)
-    except ValueError:  # a subclass has no graph
-        inner = backbone(model)
-        return [], [layer for layer in model.layers if inner not in sublayers(layer)]
-    before = [layer for _, call in steps for layer in _layers_of(leading_to(call.input_tensors))]
-    ids = {id(layer) for layer in [*before, *(call.operation for _, call in steps)]}
-    return before, [layer for graph, _ in steps for layer in graph.layers if id(layer) not in ids]
-
-
 def _parts(model):
     """Returns the layers that a linear probe freezes, and those that it trains, the head.
 
@@ -202,7 +190,7 @@ def _parts(model):
     if has_towers(model):
         image = image_tower(model)
         return image.layers, [layer for layer in model.layers if layer is not image]
-    (before, behind), layers = _around(model), backbone(model).layers
+    (before, behind), layers = around(model), backbone(model).layers
     head = [layer for layer in behind if layer.weights]
     if not head:
         last = max(i for i, layer in enumerate(layers) if isinstance(layer, TransformerBlock))
@@ -214,9 +202,5 @@ def _parts(model):
 def _leading(model, upto):
     """Returns the layers before block `upto`, counted from 0."""
     call = calls_of(_blocks(model)[max(upto - 1, 0)])[0]
-    inside = leading_to(call.outputs if upto else call.input_tensors)
-    return [*_around(image_tower(model))[0], *_layers_of(inside)]
-
-
-def _layers_of(nodes):
-    return [node.operation for node in nodes if isinstance(node.operation, keras.Layer)]
+    inside = layers_leading_to(call.outputs if upto else call.input_tensors)
+    return [*around(image_tower(model))[0], *inside]
