@@ -8,9 +8,10 @@ from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of, name_of
 from keras_vit.models.metadata import stated_labels, stated_thresholds
-from keras_vit.models.outputs import num_classes, returns_probabilities
+from keras_vit.models.outputs import ends_in_features, num_classes, returns_probabilities
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.preparing.preprocessing import Preparation, evaluation_rule
+from keras_vit.utils import checks
 
 
 class Traits:
@@ -35,6 +36,16 @@ class Traits:
     def tower(self):
         """The part that sees images: the image tower, or the model itself."""
         return image_tower(self.model)
+
+    @functools.cached_property
+    def image_model(self):
+        """The part that sees images alone, the image tower of two or the model itself; `None` without one."""
+        return self.tower if self.structure == "towers" or len(self.inputs) == 1 else None
+
+    @functools.cached_property
+    def reads_both(self):
+        """Whether it is one encoder over words and patches, with a head for answers."""
+        return {"words", "tokens", "pool", "head"} <= {layer.name for layer in self.model.layers}
 
     @functools.cached_property
     def pairs(self):
@@ -82,6 +93,11 @@ class Traits:
         return kind_of(self.model)
 
     @functools.cached_property
+    def features(self):
+        """Whether it ends before its head, as one with `num_classes=0`."""
+        return ends_in_features(self.model)
+
+    @functools.cached_property
     def shares(self):
         """Whether it returns probabilities."""
         return returns_probabilities(self.model)
@@ -100,3 +116,23 @@ class Traits:
     def thresholds(self):
         """The thresholds of several labels, a list; `None` for other models."""
         return stated_thresholds(self.model)
+
+
+def traits_of(model, rule, received=None, **must):
+    """Returns the `Traits` of a model, where only models of one kind may come in.
+
+    Args:
+        model: The caller's model.
+        rule: A sentence that says which models may.
+        received: What the error shows; the model's name by default.
+        **must: The values that its traits must have, such as `structure="towers"`.
+
+    Raises:
+        TypeError: For anything but a Keras model.
+        ValueError: For a model of another kind.
+    """
+    checks.model(model)
+    about = Traits(model)
+    if any(getattr(about, name) != value for name, value in must.items()):
+        raise ValueError(f"{rule} Received: {received or model.name!r}")
+    return about

@@ -92,12 +92,12 @@ def print_captions(
     """
     from keras_vit.checkpoints.pretrained import from_pretrained
     from keras_vit.generation import generate_text as writing
-    from keras_vit.models.captioner import is_captioner, words_of
+    from keras_vit.models.captioner import words_of
+    from keras_vit.traits import traits_of
 
     files, paths = files_of(images), tables_of(json, csv)
     built = from_pretrained(needed(model))
-    if not is_captioner(built):
-        raise ValueError(f"--model must write about images, as BLIP or a run of Caption. Received: {model!r}")
+    traits_of(built, "--model must write about images, as BLIP or a run of Caption.", model, structure="captioner")
     tokens = tokens or (None if writing.stated_tokens(words_of(built.get_layer("text"))) else model)
     plan = writing.planned(built, files, tokens, prompt=prompt, beams=beams, length=length)
     show(

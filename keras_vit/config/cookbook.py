@@ -10,11 +10,10 @@ import keras
 
 from keras_vit import config
 from keras_vit.checkpoints import load_weights
-from keras_vit.checkpoints.pretrained import DEFAULTS
 from keras_vit.config import misplaced, removed
 from keras_vit.models import remat
 from keras_vit.models.inputs import image_shape, metadata_of
-from keras_vit.models.options import flat, merged
+from keras_vit.models.options import flat
 from keras_vit.models.outputs import labels_beside
 from keras_vit.utils import checks
 from keras_vit.utils.files import folder
@@ -78,11 +77,6 @@ def load_recipe(name: os.PathLike | str, changes: dict | None = None) -> config.
     if not isinstance(recipe, config.Recipe):
         raise ValueError(f"{str(path)!r} must define `recipe`, a keras_vit.Recipe. Received: {checks.shown(recipe)}")
     return config.check_recipe(config.override(recipe, {} if changes is None else changes))
-
-
-def arguments_of_model(recipe):
-    """Returns all arguments of `vit` that a recipe's model is built with, defaults included."""
-    return merged(DEFAULTS, recipe.model)
 
 
 def model_shapes(recipe):

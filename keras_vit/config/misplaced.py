@@ -35,7 +35,7 @@ def instead_of_recipe(name, recipes, load):
     if path.suffix == ".json":
         standard = path.name in ("annotations.json", "_annotations.coco.json")
         other = "" if standard else ", where COCO's file must be called annotations.json"
-        return f"{_of_other(path.parent, BOXES)}{other}"
+        return f"{_of_other(path.parent, BOXES, _splits(path.parent))}{other}"
     return _on(f"folder:{path}", BOXES, CLASSES[BOXES]) if path.suffix in YAML else None
 
 
@@ -61,22 +61,22 @@ def _of_folder(path):
 
     if not path.is_dir():
         return _on(f"folder:{path}")
-    places = [path, *(path / name for name in _splits(path))]
+    splits = _splits(path)
+    places = [path, *(path / name for name in splits)]
     try:
         if any(map(mask_folder.is_paired, places)):
-            return _of_other(path, MASKS)
+            return _of_other(path, MASKS, splits)
         if any(map(box_folder.has_boxes, places)) or yolo_dataset.find(path):
-            return _of_other(path, BOXES)
+            return _of_other(path, BOXES, splits)
         labeled = any(table_file.find(place) or len(_inside(place)) > 1 for place in places[-1:])
     except (ValueError, OSError):  # several tables, or an unreadable folder: `fit` reports it
         labeled = True
-    command = _on(f"folder:{path}", LABELED, *_named(_splits(path)))
+    command = _on(f"folder:{path}", LABELED, *_named(splits))
     return command if labeled else f"{command}, where each class must have its folder of images"
 
 
-def _of_other(path, recipe):
-    """Returns the words for a folder of masks or boxes."""
-    splits = _splits(path)
+def _of_other(path, recipe, splits):
+    """Returns the words for a folder of masks or boxes, with the names of its split folders."""
     parts = ("data.train=all[:80%]", "data.validation=all[80%:]", "data.test=all[80%:]")
     return _on(f"folder:{path}", recipe, CLASSES[recipe], *(_named(splits) if splits else parts))
 

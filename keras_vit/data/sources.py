@@ -82,9 +82,11 @@ def given(train, validation, recipe, shape, otherwise):
         shape, otherwise: As in `of_caller`.
     """
     data, task = recipe.data, recipe.task
-    pair = [of_caller(train, data, task, shape, task.classes, otherwise)]
-    if validation is not None:
-        pair.append(of_caller(validation, data, task, shape, pair[0].class_names, otherwise))
+    pair, names = [], task.classes
+    for value in (train, validation):
+        if value is not None:
+            pair.append(of_caller(value, data, task, shape, names, otherwise))
+            names = pair[0].class_names
     folded = data.fold and not isinstance(train, Source)  # a source is one already
     return folds.fold(*pair, data.fold, task.targets) if folded else pair
 

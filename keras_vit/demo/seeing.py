@@ -7,8 +7,6 @@ import numpy as np
 from keras_vit.demo import markup
 from keras_vit.explain import attention_rollout
 from keras_vit.explain.reading import doubt
-from keras_vit.explain.texts import reads_both
-from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas
 from keras_vit.plots.attention import METHODS
@@ -39,13 +37,13 @@ def looks_of(loaded):
     Args:
         loaded: A `Trained`.
     """
-    model = loaded.model
     if loaded.task.whole:  # by tiles
         return {}
-    tower, support, looks = image_tower(model), support_of(model), {}
-    if has_towers(model):
+    about = loaded.about
+    model, tower, support, looks = about.model, about.tower, support_of(about), {}
+    if about.structure == "towers":
         looks["similarity"] = (lambda examples: similarity_of(model, examples["images"], examples["texts"]), SIMILARITY)
-    if not (reads_both(model) or doubt(tower)):
+    if not (about.reads_both or doubt(tower)):
         looks["rollout"] = (lambda examples: attention_rollout(tower, examples["images"]), METHODS["rollout"][1])
     if support:
         looks["relevance"] = (support, METHODS["relevance"][1])

@@ -7,11 +7,10 @@ import numpy as np
 from keras import ops
 
 from keras_vit.explain import inside, reading
-from keras_vit.layers import TokenPool
 from keras_vit.models import anatomy
 from keras_vit.models.backbone import calls, input_of, leading_to, outputs_of
 from keras_vit.models.between import between
-from keras_vit.models.outputs import count_classes, logits_of
+from keras_vit.models.outputs import count_classes, ends_in_features, last_layer, logits_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import call_of
 from keras_vit.utils.losses import end_of_layer
@@ -59,7 +58,7 @@ def check_relevance(model):
     if ends_in_features(model) or len(shapes) != 1 or len(shapes[0]) != 2:
         raise ValueError(
             f"The model must end in a head with one logit for each class. Received: {model.name!r}, which ends in "
-            f"{_last(model).name!r} with outputs {shapes}"
+            f"{last_layer(model).name!r} with outputs {shapes}"
         )
     input_of(model, model.outputs)
     for graph, call in calls(model):
@@ -78,20 +77,6 @@ def has_classes(model):
     except ValueError:
         return False
     return True
-
-
-def ends_in_features(model):
-    """Returns whether a model ends before its head, as one with `num_classes=0`."""
-    last, norms = _last(model), (keras.layers.LayerNormalization, keras.layers.RMSNormalization)
-    return isinstance(last, (TokenPool, *norms)) or last.name == "pre_logits"
-
-
-def _last(model):
-    """Returns the last layer of a model, also inside a nested one."""
-    last = model
-    while isinstance(last, keras.Model) and last.layers:
-        last = last.layers[-1]
-    return last
 
 
 def _logits(model, images):

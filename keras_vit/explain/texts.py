@@ -14,10 +14,10 @@ from keras_vit.generation.decoding import blocks_of
 from keras_vit.layers import TransformerBlock
 from keras_vit.models import anatomy
 from keras_vit.models.between import between
-from keras_vit.models.captioner import is_captioner
 from keras_vit.models.inputs import image_shape, table_of
 from keras_vit.preparing import pixel_range
 from keras_vit.text.tokenizer import listed
+from keras_vit.traits import traits_of
 from keras_vit.utils import checks
 
 AT_ONCE = 8  # images
@@ -87,9 +87,7 @@ def attention_of_words(model: keras.Model, images, ids) -> np.ndarray:
     Raises:
         ValueError: If the model is no captioner, or images and ids do not fit it.
     """
-    checks.model(model)
-    if not is_captioner(model):
-        raise ValueError(f"The model must be one as from keras_vit.captioner. Received: {model.name!r}")
+    traits_of(model, "The model must be one as from keras_vit.captioner.", structure="captioner")
     image, decoder = model.get_layer("image"), model.get_layer("text")
     images, ids = _both(model, images, ids)
     prefix, grid = anatomy.num_prefix(image), anatomy.grid(image)
@@ -127,9 +125,7 @@ def attention_of_answer(model: keras.Model, images, ids, classes=None) -> tuple[
         ValueError: For another model, an answer that it does not have, or images and ids that do not fit it.
         NotImplementedError: On a backend other than TensorFlow and JAX.
     """
-    checks.model(model)
-    if not reads_both(model):
-        raise ValueError(f"The model must be one as from keras_vit.vilt, with a head. Received: {model.name!r}")
+    traits_of(model, "The model must be one as from keras_vit.vilt, with a head.", reads_both=True)
     images, ids = _both(model, images, ids)
     if classes is None:
         classes = _in_parts(functools.partial(_logits, model), images, ids).argmax(-1)
@@ -142,11 +138,6 @@ def attention_of_answer(model: keras.Model, images, ids, classes=None) -> tuple[
 
 def _logits(model, *examples):
     return ops.convert_to_numpy(model(_given(*examples), training=False))
-
-
-def reads_both(model):
-    """Returns whether a model is one encoder over words and patches, with a head for answers."""
-    return {"words", "tokens", "pool", "head"} <= {layer.name for layer in model.layers}
 
 
 def _relevance(model, images, ids, classes):

@@ -6,10 +6,11 @@ import keras
 import numpy as np
 
 from keras_vit.explain.embedding import unit, vectors_of
-from keras_vit.models.backbone import TOWERS, has_towers
+from keras_vit.models.backbone import TOWERS
 from keras_vit.models.inputs import table_of
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.tokenizer import listed
+from keras_vit.traits import traits_of
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
 
@@ -33,12 +34,8 @@ def towers_of(model):
         TypeError: For anything but a Keras model.
         ValueError: If it does not have two towers.
     """
-    checks.model(model)
-    if not has_towers(model):
-        raise ValueError(
-            "`model` must have an image tower and a text tower, as from keras_vit.two_towers or with part='both'. "
-            f"Received: {model.name!r}"
-        )
+    rule = "`model` must have an image tower and a text tower, as from keras_vit.two_towers or with part='both'."
+    traits_of(model, rule, structure="towers")
     image, text, similarity = map(model.get_layer, TOWERS)
     scale, bias = (getattr(similarity, name, None) for name in ("logit_scale", "logit_bias"))
     scale, bias = (None if variable is None else _number(variable) for variable in (scale, bias))

@@ -12,7 +12,6 @@ from keras_vit.export.examples import sample
 from keras_vit.export.forms import copied, float32
 from keras_vit.export.runtimes import median_ms
 from keras_vit.models.inputs import count, first
-from keras_vit.models.kinds import kind_of
 from keras_vit.utils import checks, files
 from keras_vit.utils.metrics import written
 from keras_vit.utils.warned import warn
@@ -162,7 +161,7 @@ def compare_with_model(
     flex = [name for name in operators if name.startswith("Flex")]
     if flex:
         raise RuntimeError(f"{path.name!r} must have built-in operators only. Received: {', '.join(flex)}")
-    plain, kind = float32_of(about.model, first(images, 8)), about.kind
+    plain, kind = float32_of(about, first(images, 8)), about.kind
     expected = model_outputs(plain, images)
     expected = np.asarray(kind.probabilities(expected)) if probabilities else expected
     outputs = run(images)
@@ -201,16 +200,21 @@ def compare_with_model(
     )
 
 
-def float32_of(model, images):
+def float32_of(about, images):
     """Returns a model's copy in float32, or itself; RuntimeError if such copies compute something else.
 
     Rounding hides what a copy in another precision computes, so a copy in the model's own is compared with it.
+
+    Args:
+        about: The model's `Traits`.
+        images: A few of its inputs.
     """
+    model = about.model
     plain = float32(model)
     if plain is not model:
         twin = copied(model, None)
         where = "on a copy by its layers' `get_config`"
-        close(flat_outputs(twin, images), flat_outputs(model, images), model, where, COPIED, True)
+        close(flat_outputs(twin, images), flat_outputs(model, images), about, where, COPIED, True)
     return plain
 
 
@@ -219,18 +223,18 @@ def flat_outputs(model, images):
     return [keras.ops.convert_to_numpy(output) for output in keras.tree.flatten(model(images, training=False))]
 
 
-def close(outputs, expected, model, where, allowed, coarse=False):
+def close(outputs, expected, about, where, allowed, coarse=False):
     """Raises RuntimeError if outputs differ from the model's by more than a share of their range.
 
     Args:
         outputs: A list of arrays.
         expected: The model's.
-        model: The model, for its kind and name.
+        about: The model's `Traits`, for its kind and name.
         where: What computed `outputs`, for the error.
         allowed: The share.
         coarse: Whether the largest value counts as the range where that is smaller, as rounding to bfloat16 asks.
     """
-    kind = kind_of(model) if len(expected) == 1 else None
+    kind = about.kind if len(expected) == 1 else None
     pairs = [[np.asarray(one, "float32") for one in pair] for pair in zip(outputs, expected, strict=True)]
     pairs = [kind.aligned(*pair) if kind else pair for pair in pairs]
     if kind and kind.own:
@@ -240,7 +244,7 @@ def close(outputs, expected, model, where, allowed, coarse=False):
         scale = max(float(np.ptp(target)), sizes if coarse else sizes / 100, 1e-3)
         if not largest <= allowed * scale:  # written so that NaN fails too
             raise RuntimeError(
-                f"The outputs of {model.name!r} {where} differ from the model's by up to {largest:.3g}, "
+                f"The outputs of {about.model.name!r} {where} differ from the model's by up to {largest:.3g}, "
                 f"of a range of {scale:.3g}."
             )
 

@@ -13,8 +13,7 @@ from keras import ops
 from keras_vit.export import matrices, prepare, runtimes
 from keras_vit.export.forms import export_copy
 from keras_vit.generation.decoding import blocks_of, context_of, step
-from keras_vit.generation.writer import parts_of
-from keras_vit.models.captioner import MARKS, words_of
+from keras_vit.models.captioner import MARKS, parts_of, words_of
 from keras_vit.utils import checks, files
 from keras_vit.utils.cores import cores
 

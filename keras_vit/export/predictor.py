@@ -177,9 +177,10 @@ def choose(model, engine=None, dtype="float32", threads=None, batch_size=32):
             "Keras's OpenVINO backend chooses the precision itself: call `model.predict`, or load the model with "
             "KERAS_BACKEND=tensorflow. Received: backend 'openvino'"
         )
-    tried = drawn(Traits(model), TRIED)
+    about = Traits(model)
+    tried = drawn(about, TRIED)
     batch = np.resize(tried, (batch_size, *tried.shape[1:]))
-    expected = functools.cache(lambda: _expected(model, tried))  # once for all engines, after the first is built
+    expected = functools.cache(lambda: _expected(about, tried))  # once for all engines, after the first is built
     functions, errors = {}, {}
     for name in [engine] if engine else _candidates(dtype, batch_size):
         if threads and functions:
@@ -187,7 +188,7 @@ def choose(model, engine=None, dtype="float32", threads=None, batch_size=32):
         try:
             function = BY[name](model, dtype, batch_size, threads)
             for images in (tried, batch):
-                _check(function(images), expected(), model, name, dtype)
+                _check(function(images), expected(), about, name, dtype)
         except (ImportError, RuntimeError) as error:
             errors[name] = error
         else:
@@ -221,15 +222,15 @@ def _check_model(model):
         raise ValueError(f"`model` must return outputs for each image. Received: {model.name!r}, outputs {returned}")
 
 
-def _expected(model, images):
+def _expected(about, images):
     """Returns a model's outputs in float32; RuntimeError if its copy there computes something else."""
-    plain = model if in_float32(model) else comparison.float32_of(model, images)
+    plain = about.model if in_float32(about.model) else comparison.float32_of(about, images)
     return comparison.flat_outputs(plain, images)
 
 
-def _check(outputs, expected, model, engine, dtype):
+def _check(outputs, expected, about, engine, dtype):
     """Raises RuntimeError if the outputs for images, or for a batch that repeats them, are not those expected."""
     references = [
         np.resize(each, (len(output), *each.shape[1:])) for output, each in zip(outputs, expected, strict=True)
     ]
-    comparison.close(outputs, references, model, f"on {engine} in {dtype}", LARGEST[dtype], dtype == "bfloat16")
+    comparison.close(outputs, references, about, f"on {engine} in {dtype}", LARGEST[dtype], dtype == "bfloat16")

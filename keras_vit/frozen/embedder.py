@@ -13,10 +13,9 @@ import numpy as np
 from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
-from keras_vit.explain.relevance import ends_in_features
 from keras_vit.models.backbone import backbone, image_tower, input_of
-from keras_vit.models.kinds import name_of
-from keras_vit.preparing.preprocessing import Preparation, listed
+from keras_vit.preparing.preprocessing import listed
+from keras_vit.traits import Traits
 from keras_vit.utils import checks, reading
 from keras_vit.utils.feeding import run
 from keras_vit.utils.folders import shown
@@ -57,8 +56,14 @@ class Embedder:
         if tokens and projected:
             raise ValueError("Vectors of patches have no projection. Received: tokens=True, projected=True")
         self.model = _built(model, projected)
-        self.prepare = Preparation(self.model)
-        head = head_of_texts(self.model)
+        about = Traits(self.model)
+        head = head_of_texts(about)
+        if projected and head is None and not about.features:
+            raise ValueError(
+                "`projected` is for models of images and texts, such as CLIP. "
+                f"Received: {self.model.name!r}, whose head is for something else"
+            )
+        self.prepare = about.preparation
         self.name = "" if isinstance(model, keras.Model) else _name(model)
         self.batch_size = batch_size
         self.tokens = tokens
@@ -195,13 +200,16 @@ def _name(model):
     return str(path.resolve()) if path.exists() and (os.sep in text or path.suffix) else text
 
 
-def head_of_texts(model):
+def head_of_texts(about):
     """Returns the dense layer that projects vectors into the space of texts as an array, its bias as the last row.
 
     `None` for a model without such a layer: of images alone, or SigLIP, whose own vectors are compared with texts.
+
+    Args:
+        about: The `Traits` of a model.
     """
-    head = model.layers[-1]
-    if not isinstance(head, keras.layers.Dense) or name_of(model) != "embeddings":
+    head = about.model.layers[-1]
+    if not isinstance(head, keras.layers.Dense) or about.gives != "embeddings":
         return None
     kernel = keras.ops.convert_to_numpy(head.kernel)
     bias = np.zeros(head.units) if head.bias is None else keras.ops.convert_to_numpy(head.bias)
@@ -211,13 +219,7 @@ def head_of_texts(model):
 def _built(model, projected=False):
     """Returns a Keras model, or the model of a name, without its head, unless `projected`."""
     if projected:
-        built = image_tower(model) if isinstance(model, keras.Model) else from_pretrained(model, part="image")
-        if not ends_in_features(built) and head_of_texts(built) is None:
-            raise ValueError(
-                "`projected` is for models of images and texts, such as CLIP. "
-                f"Received: {built.name!r}, whose head is for something else"
-            )
-        return built
+        return image_tower(model) if isinstance(model, keras.Model) else from_pretrained(model, part="image")
     if isinstance(model, keras.Model):
         return image_tower(model)
     checks.path("model", model)

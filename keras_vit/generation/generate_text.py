@@ -7,8 +7,8 @@ import keras
 import numpy as np
 
 from keras_vit.generation.search import Rules
-from keras_vit.generation.writer import Plan, batches, parts_of
-from keras_vit.models.captioner import MARKS, words_of
+from keras_vit.generation.writer import Plan, batches
+from keras_vit.models.captioner import MARKS, parts_of, words_of
 from keras_vit.preparing.preprocessing import Preparation, listed
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.families import FAMILIES

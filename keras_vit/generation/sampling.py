@@ -6,10 +6,10 @@ import keras
 import numpy as np
 
 from keras_vit.generation.sampler import METHODS, drawn
-from keras_vit.models.dit import classes_of, is_dit
+from keras_vit.models.dit import classes_of
 from keras_vit.models.inputs import image_shape, metadata_of
-from keras_vit.models.kinds import name_of
 from keras_vit.models.outputs import distinct
+from keras_vit.traits import traits_of
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
 
@@ -101,9 +101,8 @@ def drawn_in_parts(model, labels, *, steps, guidance, seed, method="euler", path
 
 def check_drawing(model, guidance=1.0):
     """Raises ValueError unless images can be drawn with a model, and with this guidance."""
-    if not is_dit(model):
-        raise ValueError(f"Images are drawn with a DiT, as of `Generate`. Received: {model.name!r}")
-    if name_of(model) != VELOCITY:
+    about = traits_of(model, "Images are drawn with a DiT, as of `Generate`.", structure="dit")
+    if about.gives != VELOCITY:
         raise ValueError(
             "Images are drawn with a model that says a velocity, trained by `Generate`; published DiTs predict noise "
             f"in an autoencoder's latents. Received: {model.name!r}, which does not say so"

@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_vit.generation.decoding import context_of, empty_cache, step
 from keras_vit.generation.search import NEVER, Rules, beam_search, one_by_one, room
-from keras_vit.models.captioner import is_captioner, words_of
+from keras_vit.models.captioner import parts_of
 from keras_vit.utils import reading
 from keras_vit.utils.feeding import replicas
 
@@ -83,19 +83,6 @@ class Writer(keras.Model):
         following = functools.partial(step, self.text, context=context, fillers=every)
         draws = {"draws": inputs["draws"]} if "draws" in inputs else {}
         return self.search(following, logits, cache, begun, fillers=fillers, **draws)
-
-
-def parts_of(model):
-    """Returns the image tower, or `None`, and the decoder of a model that writes; raises ValueError for another."""
-    if is_captioner(model):
-        return model.get_layer("image"), model.get_layer("text")
-    words_of(model)
-    if isinstance(model.input, dict):
-        raise ValueError(
-            "A decoder with a context must be joined with an image tower by keras_vit.captioner. "
-            f"Received: {model.name!r} alone"
-        )
-    return None, model
 
 
 def batches(plan):

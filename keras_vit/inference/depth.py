@@ -12,12 +12,10 @@ from keras import ops
 
 from keras_vit.models.backbone import check_plain
 from keras_vit.models.inputs import image_shape
-from keras_vit.models.kinds import name_of
 from keras_vit.models.map_heads import head_of
 from keras_vit.preparing.evaluation_rule import keeping_aspect
 from keras_vit.preparing.preprocessing import listed
-from keras_vit.traits import Traits
-from keras_vit.utils import checks
+from keras_vit.traits import traits_of
 from keras_vit.utils.depth_maps import resized_map
 from keras_vit.utils.resampling import resize_grid
 
@@ -54,10 +52,7 @@ def estimate_depth(model: keras.Model, images: Any) -> list[np.ndarray]:
     >>> estimate_depth(model, "photo.jpg")[0].shape
     (480, 640)
     """
-    checks.model(model)
-    if name_of(model) != "depth":
-        raise ValueError(f"`model` must estimate depth, such as Depth Anything. Received: {model.name!r}")
-    about = Traits(model)
+    about = traits_of(model, "`model` must estimate depth, such as Depth Anything.", gives="depth")
     own = own_aspect(about) or _OneSize(about)
     maps = []
     for image in listed(images):

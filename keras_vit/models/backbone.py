@@ -172,6 +172,18 @@ def calls(model):
     return steps
 
 
+def around(model):
+    """Returns the layers outside a model's ViT: those before it, and the rest."""
+    try:
+        steps = calls(model)
+    except ValueError:  # a subclass has no graph
+        inner = backbone(model)
+        return [], [layer for layer in model.layers if inner not in sublayers(layer)]
+    before = [layer for _, call in steps for layer in layers_leading_to(call.input_tensors)]
+    ids = {id(layer) for layer in [*before, *(call.operation for _, call in steps)]}
+    return before, [layer for graph, _ in steps for layer in graph.layers if id(layer) not in ids]
+
+
 def leading_to(tensors, start=()):
     """Returns the nodes (calls of layers) that compute symbolic tensors from a model's inputs.
 
@@ -187,6 +199,11 @@ def leading_to(tensors, start=()):
             nodes[id(node)] = node
             waiting += node.input_tensors
     return list(nodes.values())
+
+
+def layers_leading_to(tensors):
+    """Returns the layers that compute symbolic tensors from a model's inputs."""
+    return [node.operation for node in leading_to(tensors) if isinstance(node.operation, keras.Layer)]
 
 
 def input_of(model, tensors):

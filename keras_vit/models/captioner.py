@@ -80,6 +80,19 @@ def words_of(model, name="model"):
     return layers["words"]
 
 
+def parts_of(model):
+    """Returns the image tower, or `None`, and the decoder of a model that writes; raises ValueError for another."""
+    if is_captioner(model):
+        return model.get_layer("image"), model.get_layer("text")
+    words_of(model)
+    if isinstance(model.input, dict):
+        raise ValueError(
+            "A decoder with a context must be joined with an image tower by keras_vit.captioner. "
+            f"Received: {model.name!r} alone"
+        )
+    return None, model
+
+
 def is_captioner(model):
     """Returns whether a model writes texts about images."""
     layers = {layer.name: layer for layer in getattr(model, "layers", ())}

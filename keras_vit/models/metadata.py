@@ -33,10 +33,15 @@ def metadata(model):
     two models share the layer that keeps them.
     """
     layer = keeper(model)
-    entries = plain(layer.metadata) if layer else {}
+    return _entries(model, layer, plain(layer.metadata)) if layer else {}
+
+
+def _entries(model, layer, kept):
+    """Returns the `metadata` of a model, of all that its `keeper` has kept."""
+    entries = dict(kept)
     of, others = entries.pop(OF, None), entries.pop(OTHERS, {})
     if any(entries.get(name) for name in OUTPUT_METADATA) or others:
-        heads = heads_of(model)
+        heads = _heads_of(model, layer)
         unmarked = layer.name == "rescale" and not (heads and set(heads) <= set(HEADS))  # of a builder, with a new head
         if heads and (unmarked if of is None else heads != of):
             entries = {name: value for name, value in entries.items() if name not in OUTPUT_METADATA}
@@ -48,25 +53,25 @@ def keep(model, without=(), **values):
     """Adds values to the metadata of a model, and leaves some out; one without a layer of ours keeps nothing."""
     if (layer := keeper(model)) is None:
         return
-    heads, before = heads_of(model), plain(layer.metadata)
+    heads, before = _heads_of(model, layer), plain(layer.metadata)
     others = {key: value for key, value in before.get(OTHERS, {}).items() if key != " ".join(heads)}
     of, entries_of_others = before.get(OF), {name: before[name] for name in OUTPUT_METADATA if before.get(name)}
     if entries_of_others and of and heads != of:
         others[" ".join(of)] = entries_of_others
-    entries = {name: value for name, value in metadata(model).items() if name not in without} | values
+    entries = {name: value for name, value in _entries(model, layer, before).items() if name not in without} | values
     OWNERS.setdefault(layer, {}).update({head.name: weakref.ref(head) for head in _heads(model)})
-    heads = heads_of(model)
+    heads = _heads_of(model, layer)
     marks = ({OF: heads} if set(entries) & set(OUTPUT_METADATA) else {}) | ({OTHERS: others} if others else {})
     layer.metadata = entries | marks
 
 
-def heads_of(model):
+def _heads_of(model, layer):
     """Returns the names of the layers with weights from which a model's outputs come, such as `["head"]`.
 
-    With the names of what may change the order of the outputs after them.
+    With the names of what may change the order of the outputs after them. A head that is not the one which `layer`, the
+    model's `keeper`, has names of is `"another head"`.
     """
-    kept_by = keeper(model)
-    heads = {head.name if _is_owner(kept_by, head) else f"another {head.name}" for head in _heads(model)}
+    heads = {head.name if _is_owner(layer, head) else f"another {head.name}" for head in _heads(model)}
     return sorted(heads | {layer.name for layer in _ends(model) if not getattr(layer, "weights", None)})
 
 
@@ -167,11 +172,14 @@ def _count(model):
 
 def stated_labels(model, count=None):
     """Returns the class names in a model's metadata as a tuple, or `None` if they are not `count`, its outputs."""
-    labels, count = metadata(model).get("labels"), count or _count(model)
-    others = [] if labels or keeper(model) is None else list(keeper(model).metadata.get("labels") or ())
+    layer = keeper(model)
+    labels = _entries(model, layer, plain(layer.metadata)).get("labels") if layer else None
+    others = [] if labels or layer is None else list(layer.metadata.get("labels") or ())
+    count = count or _count(model)
     if others:
+        heads = ", ".join(_heads_of(model, layer))
         warn(
-            f"The model's class names are left out: they are of another head than {', '.join(heads_of(model))!r}. "
+            f"The model's class names are left out: they are of another head than {heads!r}. "
             f"Store its own: keras_vit.class_names(model, names). Received: {others!r:.100}"
         )
     names = fitting(labels, count)

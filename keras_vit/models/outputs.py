@@ -5,8 +5,10 @@ import collections
 import pathlib
 import re
 
+import keras
 import numpy as np
 
+from keras_vit.layers import TokenPool
 from keras_vit.models.dit import classes_of, is_dit
 from keras_vit.models.kinds import KINDS, kind_of
 from keras_vit.utils import files
@@ -48,6 +50,20 @@ def num_classes(model):
         return classes_of(model)
     kind = kind_of(model)
     return kind.classes(model) if kind.classes else model.output_shape[-1] - kind.edges
+
+
+def ends_in_features(model):
+    """Returns whether a model ends before its head, as one with `num_classes=0`."""
+    last, norms = last_layer(model), (keras.layers.LayerNormalization, keras.layers.RMSNormalization)
+    return isinstance(last, (TokenPool, *norms)) or last.name == "pre_logits"
+
+
+def last_layer(model):
+    """Returns the last layer of a model, also inside a nested one."""
+    last = model
+    while isinstance(last, keras.Model) and last.layers:
+        last = last.layers[-1]
+    return last
 
 
 def ignored(classes):

@@ -11,10 +11,8 @@ import numpy as np
 from keras_vit import explain
 from keras_vit.explain.reading import doubt
 from keras_vit.models import anatomy
-from keras_vit.models.backbone import has_towers, image_tower
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
-from keras_vit.preparing.pixel_range import range_of
 from keras_vit.reporting import counts
 from keras_vit.runs import looking, results, trained
 from keras_vit.tasks.clip_task import averaged_views
@@ -91,7 +89,7 @@ def gather(target, arrays=None, most=10_000):
 
     loaded = trained.load_run(target)
     model, class_names, recipe, task = loaded.model, loaded.class_names, loaded.bound, loaded.task
-    seen = image_tower(model) if len(task.inputs) == 1 or has_towers(model) else None
+    seen = loaded.about.image_model
     if seen:
         anatomy.blocks(seen)  # fails early for a model without attention blocks
         if (why := doubt(seen)) is not None:
@@ -175,11 +173,11 @@ def _examples(arrays, source, recipe, size, indices):
 
 def _shown(loaded, view, examples, viewed):
     """Returns `Example`s of images; `viewed` are the same images with all views, as they are scored."""
-    task, support = loaded.task, looking.support_of(loaded.model)
+    task, support = loaded.task, looking.support_of(loaded.about)
     inputs = {name: np.stack([one[name] for one in examples]) for name in task.inputs}
     outputs = [view(fed({name: each[name][None] for name in task.inputs}, task.inputs))[0] for each in viewed]
     maps = support(inputs) if support else [None] * len(examples)
-    drawn = [canvas.as_bytes(one["images"], range_of(loaded.model)) for one in examples]
+    drawn = [canvas.as_bytes(one["images"], loaded.about.range) for one in examples]
     return [
         Example(image, task.picture(image, output, one), task.caption(output, one), heat, task.parts)
         for image, one, output, heat in zip(drawn, examples, outputs, maps)

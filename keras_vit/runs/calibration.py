@@ -9,13 +9,13 @@ import numpy as np
 
 from keras_vit.explain import answers
 from keras_vit.models.backbone import HEADS
-from keras_vit.models.kinds import name_of
 from keras_vit.models.metadata import keep, keeper, metadata
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.preparing import pixel_range
 from keras_vit.runs import results
 from keras_vit.runs.trained import Trained, forward, load_run
 from keras_vit.tasks import Classify
+from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
 
@@ -73,7 +73,7 @@ def calibrate(target: os.PathLike | str | keras.Model | Trained, *, arrays: tupl
 def _of_arrays(model, arrays):
     if arrays is None:
         raise ValueError(f"A model needs `arrays`, (images, labels). Received: {model.name!r} and arrays=None")
-    if name_of(model) == "labels":
+    if Traits(model).gives == "labels":
         raise ValueError(f"{ONE_LABEL} Received: {model.name!r}, of several labels")
     _heads(model)
     images, labels = checks.pair_of(arrays)

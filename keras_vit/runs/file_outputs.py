@@ -8,8 +8,9 @@ import numpy as np
 
 from keras_vit.inference.depth import own_aspect
 from keras_vit.models.inputs import fed
-from keras_vit.runs.trained import Trained, reader
+from keras_vit.runs.trained import Trained
 from keras_vit.tasks.clip_task import averaged_views
+from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import reading
 from keras_vit.utils.images import encoded, read_pixels
 
@@ -67,6 +68,32 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
         first += len(batch)
         sources.clear()
         results.clear()  # before the next batch is read
+
+
+def read(trained, files):
+    """Returns the pixels of image files, resized as in evaluation, float32 `(files, height, width, channels)`."""
+    return np.stack([*map(reader(trained), files)])
+
+
+def reader(trained, several=False):
+    """Returns the function from an image file to its pixels in `read`, which several threads may call.
+
+    With `several`, it reads all views of a clip of whose views the task makes its answer, an axis more.
+    """
+    if trained.alone:
+        return lambda file: trained.about.preparation(file)[0]
+    if several and averaged_views(trained.task) > 1:
+        from keras_vit.data import views
+
+        return views.reader(trained.size, trained.recipe.data, trained.task.clips)
+    if trained.task.clips is not None:
+        from keras_vit.data.readers import clip_folder
+
+        return clip_folder.reader(trained.size, trained.recipe.data, trained.task.clips)
+    need_tensorflow("Reading image files")
+    from keras_vit.data.readers import image_files
+
+    return image_files.reader(trained.size, trained.recipe.data)
 
 
 def _passage(trained, count, finish):

@@ -7,13 +7,14 @@ import numpy as np
 
 from keras_vit.explain.attention import attention_rollout
 from keras_vit.explain.relevance import attention_relevance, has_classes
-from keras_vit.explain.texts import attention_of_answer, attention_of_text, attention_of_words, reads_both
-from keras_vit.models.backbone import image_tower
+from keras_vit.explain.texts import attention_of_answer, attention_of_text, attention_of_words
 from keras_vit.models.captioner import words_of
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
+from keras_vit.runs.file_outputs import read
 from keras_vit.runs.results import need_data, some_images
-from keras_vit.runs.trained import load_run, read
+from keras_vit.runs.sampled import draws_images
+from keras_vit.runs.trained import load_run
 from keras_vit.training import rundir
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
@@ -37,7 +38,7 @@ def explain(target, files=(), folder=None, *, texts=None):
         The paths of the pictures.
     """
     trained = load_run(target)
-    if files and trained.about.structure == "dit":
+    if files and draws_images(trained):
         raise ValueError(f"A model that draws images takes none: leave them out. Received: {len(files)} files")
     if not files:
         need_data(trained, "image files")
@@ -69,21 +70,25 @@ def explain(target, files=(), folder=None, *, texts=None):
             figure.savefig(temporary, format="png")
     if task.clips is not None and attended:
         with replacing(folder / ANIMATED) as temporary:
-            plots.write_animation(temporary, images[:WRITTEN], _heats(trained.model, images[:WRITTEN]))
+            plots.write_animation(temporary, images[:WRITTEN], _heats(trained.about, images[:WRITTEN]))
         return [folder / name for name in (*figures, ANIMATED)]
     return [folder / name for name in figures]
 
 
-def support_of(model):
+def support_of(about):
     """Returns the function from a model's inputs, a dictionary, to the relevance of each patch for its answers.
 
     `None` of one that gives no answers for whole images, and on a backend without gradients.
+
+    Args:
+        about: The model's `Traits`.
     """
+    model = about.model
     if keras.backend.backend() not in ("tensorflow", "jax"):
         return None
-    if reads_both(model):
+    if about.reads_both:
         return lambda examples: attention_of_answer(model, examples["images"], examples["texts"])[0]
-    if image_tower(model) is model and has_classes(model):
+    if about.tower is model and has_classes(model):
         return lambda examples: attention_relevance(model, examples["images"])
     return None
 
@@ -142,19 +147,19 @@ def _attended(trained, examples, outputs, titles):
     """Returns a figure of where a model looked for its answer, or at all."""
     from keras_vit import plots
 
-    model, images = trained.model, examples["images"]
-    pictures, support = canvas.as_bytes(images, trained.about.range), support_of(model)
+    about, images = trained.about, examples["images"]
+    pictures, support = canvas.as_bytes(images, about.range), support_of(about)
     if trained.task.clips is not None:
-        return plots.plot_clips(pictures, _heats(model, images), titles)
-    if reads_both(model):
+        return plots.plot_clips(pictures, _heats(about, images), titles)
+    if about.reads_both:
         return plots.plot_maps(pictures, support(examples), titles) if support else None
-    return plots.plot_attention(trained.about.tower, images, titles, "relevance" if support else "rollout")
+    return plots.plot_attention(about.tower, images, titles, "relevance" if support else "rollout")
 
 
 FIGURES = {"dit": _nothing, "captioner": _written, "towers": _similar}  # by `Traits.structure`; others `_attended`
 
 
-def _heats(model, clips):
+def _heats(about, clips):
     """Returns the heat maps of clips, `(batch, steps, rows, columns)`: their relevance, or the rollout."""
-    support = support_of(model)
-    return support({"images": clips}) if support else attention_rollout(model, clips)
+    support = support_of(about)
+    return support({"images": clips}) if support else attention_rollout(about.model, clips)

@@ -15,7 +15,7 @@ from keras_vit.runs.trained import Trained, load_run
 from keras_vit.utils import checks, progress
 from keras_vit.utils.clip_files import is_clip
 from keras_vit.utils.files import replacing
-from keras_vit.utils.folders import counted, files_in, in_folder, is_image
+from keras_vit.utils.folders import files_in, in_folder, is_image, natural_key
 
 
 def predict(
@@ -72,7 +72,8 @@ def predict(
         )
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
     files, answers = image_files([checks.path("images", image) for image in images]), []
-    for _, answer, error in followed(predictions(target, files, top, to, texts=texts, json=json, csv=csv), len(files)):
+    each = predictions(target, files, top, to, texts=texts, json=json, csv=csv)
+    for _, answer, error in followed(each, len(files)):
         if error:
             raise error
         answers.append(answer)
@@ -208,4 +209,4 @@ def _inside(folder):
     """Returns the images in a folder, as people count them; where there are none, the clips."""
     clips = [path for path in files_in(folder) if is_clip(path)]
     paths = in_folder(folder) if any(map(is_image, clips)) or not clips else map(pathlib.Path, clips)
-    return sorted(paths, key=counted)
+    return sorted(paths, key=natural_key)

@@ -6,7 +6,6 @@ import os
 import pathlib
 
 import keras
-import numpy as np
 
 from keras_vit import config
 from keras_vit.config import cookbook
@@ -14,7 +13,6 @@ from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
 from keras_vit.models.outputs import count_classes, labels_beside, logits_by, num_classes
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training import rundir
-from keras_vit.training.devices import need_tensorflow
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import run
@@ -242,32 +240,6 @@ def forward(model, eager=False):
     return lambda images: as_logits(keras.ops.convert_to_numpy(compute(images)))
 
 
-def read(trained, files):
-    """Returns the pixels of image files, resized as in evaluation, float32 `(files, height, width, channels)`."""
-    return np.stack([*map(reader(trained), files)])
-
-
-def reader(trained, several=False):
-    """Returns the function from an image file to its pixels in `read`, which several threads may call.
-
-    With `several`, it reads all views of a clip of whose views the task makes its answer, an axis more.
-    """
-    if trained.alone:
-        return lambda file: trained.about.preparation(file)[0]
-    if several and averaged_views(trained.task) > 1:
-        from keras_vit.data import views
-
-        return views.reader(trained.size, trained.recipe.data, trained.task.clips)
-    if trained.task.clips is not None:
-        from keras_vit.data.readers import clip_folder
-
-        return clip_folder.reader(trained.size, trained.recipe.data, trained.task.clips)
-    need_tensorflow("Reading image files")
-    from keras_vit.data.readers import image_files
-
-    return image_files.reader(trained.size, trained.recipe.data)
-
-
 def _check_images(model, path):
     """Raises ValueError unless a model takes images, or clips, of known size."""
     shapes = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
@@ -284,16 +256,14 @@ def _check_images(model, path):
 
 def _classes(about, path):
     """Returns the number of classes of a classifier; raises ValueError for any other model."""
-    from keras_vit.explain.relevance import ends_in_features
-
-    model, gives = about.model, about.model.output_shape
+    gives = about.model.output_shape
     if about.gives == "embeddings":
         raise ValueError(f"{str(path)!r} must be an image classifier: it returns embeddings. See zero_shot_classifier")
-    if ends_in_features(model):
+    if about.features:
         raise ValueError(f"{str(path)!r} must be an image classifier: it has no head. Received: output shape {gives}")
     if not (isinstance(gives, tuple) and len(gives) == 2 and gives[1]):
         raise ValueError(
             f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, "
             f"classes). Received: output shape {gives}"
         )
-    return gives[1] if about.gives == "labels" else count_classes(model)
+    return gives[1] if about.gives == "labels" else count_classes(about.model)

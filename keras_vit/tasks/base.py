@@ -39,7 +39,6 @@ class Task(Shown, Checked):
     whole: ClassVar[bool] = False  # whether images are scored and predicted at full size, by `tiles.tiled`
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # kind of the model's output; a key of `models.kinds.KINDS`
-    parts: ClassVar[tuple[str, ...]] = ()  # names of the parts of `picture` with an example, left to right
     arguments: ClassVar[tuple[str, ...]] = ()  # arguments of the model, besides those of `vit`
     clips: ClassVar[Any] = None  # for clips: a `data.clip_source.Sampling`, how frames are sampled
     columns: ClassVar[dict[str, Any]] = {}  # columns of a table by target, where `Data.columns` does not name them

@@ -19,7 +19,7 @@ class Shown:
 
     classes: tuple[str, ...]
     gives: ClassVar[str]
-    parts: ClassVar[tuple[str, ...]]
+    parts: ClassVar[tuple[str, ...]] = ()  # names of the parts of `picture` with an example, left to right
 
     @property
     def draws(self) -> bool:

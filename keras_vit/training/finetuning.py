@@ -5,13 +5,13 @@ import keras
 from keras_vit.layers import PatchEncoder, TransformerBlock
 from keras_vit.layers.base import Layer
 from keras_vit.models.backbone import (
+    around,
     backbone,
-    calls,
     fill,
     has_lora,
     has_towers,
     image_tower,
-    leading_to,
+    layers_leading_to,
     merged_values,
     without_lora,
 )
@@ -51,7 +51,7 @@ def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
     >>> freeze(model, None)  # then everything
     """
     check_freeze(model, upto)
-    below = [] if upto is None else _others(model) if upto == "all" else _leading(model, upto)
+    below = [] if upto is None else _parts(model)[0] if upto == "all" else _leading(model, upto)
     for layer in sublayers(model):  # each one: Keras ignores `trainable = True` on a layer that has it already
         layer.trainable = False
         layer.trainable = True
@@ -94,7 +94,7 @@ def check_freeze(model, upto, rank=None):
             f"{model.name!r} has LoRA, which trains its own weights and the head only. Call `merge_lora` first, "
             "or `freeze` before `add_lora`."
         )
-    if upto == "all" and not has_towers(model) and not _head(model):
+    if upto == "all" and not _parts(model)[1]:
         raise ValueError(f"A linear probe needs a head. Received: {model.name!r}, num_classes=0")
     if rank is not None and upto in ("all", depth):
         raise ValueError(f"LoRA needs a block that is not frozen. Received: freeze={checks.shown(upto)}, lora={rank}")
@@ -128,7 +128,7 @@ def add_lora(model: keras.Model, rank: int) -> keras.Model:
     for dense in layers:
         dense.enable_lora(rank)
         added |= {id(dense.lora_kernel_a), id(dense.lora_kernel_b)}
-    for layer in _others(model):
+    for layer in _parts(model)[0]:
         if not isinstance(layer, Layer):  # a file keeps `trainable` of a layer, and of ours which weights are frozen
             layer.trainable = False
         for variable in layer.trainable_variables:
@@ -173,7 +173,7 @@ def _thaw(model):
     trained = [i for i, block in enumerate(_blocks(model)) if block.trainable]
     frozen = any(isinstance(layer, PatchEncoder) and not layer.trainable for layer in backbone(model).layers)
     below = _leading(model, trained[0]) if frozen else []
-    for layer in _others(model):
+    for layer in _parts(model)[0]:
         if not isinstance(layer, Layer) and layer not in below:
             layer.trainable = True
 
@@ -182,40 +182,25 @@ def _blocks(model):
     return [layer for layer in backbone(image_tower(model)).layers if isinstance(layer, TransformerBlock)]
 
 
-def _around(model):
-    """Returns the layers outside a model's ViT: those before it, and the rest."""
-    try:
-        steps = calls(model)
-    except ValueError:  # a subclass has no graph
-        inner = backbone(model)
-        return [], [layer for layer in model.layers if inner not in sublayers(layer)]
-    before = [layer for _, call in steps for layer in _layers_of(leading_to(call.input_tensors))]
-    ids = {id(layer) for layer in [*before, *(call.operation for _, call in steps)]}
-    return before, [layer for graph, _ in steps for layer in graph.layers if id(layer) not in ids]
+def _parts(model):
+    """Returns the layers that a linear probe freezes, and those that it trains, the head.
 
-
-def _head(model):
-    """Returns the layers that a linear probe trains: those with weights after a nested ViT, else after its blocks."""
-    behind = [layer for layer in _around(model)[1] if layer.weights]
-    layers = backbone(model).layers
-    last = max(i for i, layer in enumerate(layers) if isinstance(layer, TransformerBlock))
-    return behind or [layer for layer in layers[last + 1 :] if layer.weights and layer.name not in ENCODER]
-
-
-def _others(model):
-    """Returns all layers except the head; of two towers, all of the image tower."""
+    These have weights and come after a nested ViT, else after its blocks; of two towers, all but the image tower.
+    """
     if has_towers(model):
-        return image_tower(model).layers
-    head = {id(layer) for layer in _head(model)}
-    return [layer for layer in [*_around(model)[0], *backbone(model).layers] if id(layer) not in head]
+        image = image_tower(model)
+        return image.layers, [layer for layer in model.layers if layer is not image]
+    (before, behind), layers = around(model), backbone(model).layers
+    head = [layer for layer in behind if layer.weights]
+    if not head:
+        last = max(i for i, layer in enumerate(layers) if isinstance(layer, TransformerBlock))
+        head = [layer for layer in layers[last + 1 :] if layer.weights and layer.name not in ENCODER]
+    ids = {id(layer) for layer in head}
+    return [layer for layer in [*before, *layers] if id(layer) not in ids], head
 
 
 def _leading(model, upto):
     """Returns the layers before block `upto`, counted from 0."""
     call = calls_of(_blocks(model)[max(upto - 1, 0)])[0]
-    inside = leading_to(call.outputs if upto else call.input_tensors)
-    return [*_around(image_tower(model))[0], *_layers_of(inside)]
-
-
-def _layers_of(nodes):
-    return [node.operation for node in nodes if isinstance(node.operation, keras.Layer)]
+    inside = layers_leading_to(call.outputs if upto else call.input_tensors)
+    return [*around(image_tower(model))[0], *inside]

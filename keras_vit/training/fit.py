@@ -8,10 +8,12 @@ from typing import Any
 import keras
 
 from keras_vit import config
-from keras_vit.config.cookbook import arguments_of_model, from_recipe, load_recipe
+from keras_vit.checkpoints.pretrained import DEFAULTS
+from keras_vit.config.cookbook import from_recipe, load_recipe
 from keras_vit.models import kinds
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.metadata import keep
+from keras_vit.models.options import merged
 from keras_vit.models.outputs import head_of_others
 from keras_vit.training import devices, finetuning, own_callbacks, rundir, saving, splits
 from keras_vit.utils import checks
@@ -40,7 +42,7 @@ def datasets(recipe: config.Recipe | str, *, train: Any = None, validation: Any 
     from keras_vit.data import pipeline
 
     recipe, train, validation = on_data(read_recipe(recipe), train, validation)
-    size = image_shape(recipe)
+    size = _image_shape(_arguments(recipe))
     return pipeline.training_batches(train, recipe, size), pipeline.evaluation_batches(validation, recipe, size)
 
 
@@ -131,9 +133,8 @@ def read_recipe(recipe):
     return config.check_recipe(recipe) if isinstance(recipe, config.Recipe) else load_recipe(recipe)
 
 
-def image_shape(recipe):
-    """Returns `(height, width, channels)` of the images that a recipe's model takes."""
-    arguments = arguments_of_model(recipe)
+def _image_shape(arguments):
+    """Returns `(height, width, channels)` of the images that a model takes, by its arguments."""
     return (*checks.pair("image_size", arguments["image_size"]), arguments["channels"])
 
 
@@ -163,11 +164,12 @@ def sources_of(recipe, train=None, validation=None):
     from keras_vit.data.augment import keras_layers
 
     task = recipe.task
-    shape = task.data_shape(image_shape(recipe))
+    arguments = _arguments(recipe)
+    shape = task.data_shape(_image_shape(arguments))
     if train is None:
         pair = sources.both(recipe.data, task.targets, task.extras, task.columns, task.clips)
     else:
-        pair = sources.given(train, validation, recipe, shape, lambda: task.classes_for(_arguments(recipe)))
+        pair = sources.given(train, validation, recipe, shape, lambda: task.classes_for(arguments))
     for source in pair:
         sources.check_channels(source, shape)
     keras_layers.check_layers(recipe.augment.layers, pair[0].targets)
@@ -175,8 +177,8 @@ def sources_of(recipe, train=None, validation=None):
 
 
 def _arguments(recipe):
-    """Returns the arguments of a recipe's model; its `num_classes` is `None` where the data say it."""
-    return {**arguments_of_model(recipe), "num_classes": recipe.model.get("num_classes")}
+    """Returns the arguments of a recipe's model, defaults included; `num_classes` is `None` where the data say it."""
+    return {**merged(DEFAULTS, recipe.model), "num_classes": recipe.model.get("num_classes")}
 
 
 def settled(recipe, train):

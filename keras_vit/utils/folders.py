@@ -102,7 +102,7 @@ def is_image(path):
     return path.lower().endswith(IMAGE_ENDINGS)
 
 
-def counted(path):
+def natural_key(path):
     """Returns a key that sorts paths as people count: `img2.png` before `img10.png`, folder by folder.
 
     It is for what people read alone: the order of classes and of training images is that of `files_in`.

@@ -50,7 +50,7 @@ def test_a_copy_that_computes_a_little_else_is_an_error_in_mixed_precision(dtype
     layer = Scaled(dtype=dtype)
     model = keras.Model(whole.input, layer(whole.output))
     images = sample(Traits(model), None)
-    assert comparison.float32_of(model, images) is not model
+    assert comparison.float32_of(Traits(model), images) is not model
     layer.factors = (1.0, 1.25, 1.0)
     model = keras.Model(whole.input, layer(whole.output))
     with pytest.raises(RuntimeError, match=r"on a copy by its layers' `get_config` differ from the model's by up to"):
@@ -172,6 +172,6 @@ def test_each_number_is_compared_in_its_own_range(model, tmp_path):
             comparison.compare_with_model(tmp_path, Traits(numbers), images, run, {})
     wanted = np.asarray(numbers(images))
     for outputs in (wanted[:, :2], wanted):
-        comparison.close([outputs], [outputs], numbers, "here", 1e-3)
+        comparison.close([outputs], [outputs], Traits(numbers), "here", 1e-3)
     with pytest.raises(RuntimeError, match="differ from the model's by up to 0.0001, of a range of"):
-        comparison.close([wanted + [0, 0, 1e-4]], [wanted], numbers, "here", 1e-3)
+        comparison.close([wanted + [0, 0, 1e-4]], [wanted], Traits(numbers), "here", 1e-3)

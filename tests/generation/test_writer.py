@@ -5,9 +5,8 @@ from keras_vit import generate_text
 from keras_vit.generation import writer
 from keras_vit.generation.generate_text import planned
 from keras_vit.generation.search import Rules
-from keras_vit.generation.writer import Writer, parts_of
+from keras_vit.generation.writer import Writer
 from tests.captions import WAYS, decoder, numbers, small
-from tests.checkpoints.helpers import unexpected
 from tests.marks import few, slow
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*texts were cut at length:UserWarning")
@@ -53,20 +52,6 @@ def test_xla_writes_the_same(beams):
         found.append([numbers(each) for each in compiled_writer.predict_on_batch({"texts": BEGUN, "images": IMAGES})])
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-5)
-
-
-def test_other_models_are_refused():
-    wrong = [
-        (
-            lambda: parts_of(decoder("gpt2")),
-            "must be joined with an image tower by keras_vit.captioner. Received: 'text'",
-        ),
-        (
-            lambda: parts_of(small().get_layer("image")),
-            "must be a model from keras_vit.text_decoder. Received: 'image'",
-        ),
-    ]
-    assert not unexpected(wrong)
 
 
 @few(1)

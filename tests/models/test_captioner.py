@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_vit import captioner, text_decoder, text_tower, two_towers, vit
-from keras_vit.models.captioner import is_captioner
+from keras_vit.models.captioner import is_captioner, parts_of
 from tests.captions import SIZES, decoder, marks_of, numbers, small
 from tests.checkpoints.helpers import unexpected
 
@@ -70,5 +70,19 @@ def test_bad_models_and_ids():
             "`start` must be below the vocabulary, 30. Received: start=30",
         ),
         (lambda: captioner(image, text, start=0, end=-1), "`end` must be an integer, 0 or more. Received: end=-1"),
+    ]
+    assert not unexpected(wrong)
+
+
+def test_what_does_not_write_has_no_parts():
+    wrong = [
+        (
+            lambda: parts_of(decoder("gpt2")),
+            "must be joined with an image tower by keras_vit.captioner. Received: 'text'",
+        ),
+        (
+            lambda: parts_of(small().get_layer("image")),
+            "must be a model from keras_vit.text_decoder. Received: 'image'",
+        ),
     ]
     assert not unexpected(wrong)

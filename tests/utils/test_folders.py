@@ -52,7 +52,7 @@ def test_people_count_and_data_keep_their_order(tmp_path):
         (tmp_path / name).touch()
     found = [path.relative_to(tmp_path) for path in folders.in_folder(tmp_path)]
     assert [str(path) for path in found] == sorted(names, key=lambda name: name.split("/"))
-    counted = [str(path) for path in sorted(found, key=folders.counted)]
+    counted = [str(path) for path in sorted(found, key=folders.natural_key)]
     assert counted == [
         "01.png",
         "1.png",

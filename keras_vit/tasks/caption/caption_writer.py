@@ -6,8 +6,8 @@ import keras
 import numpy as np
 
 from keras_vit.generation.search import Rules
-from keras_vit.generation.writer import Writer, parts_of
-from keras_vit.models.captioner import MARKS, words_of
+from keras_vit.generation.writer import Writer
+from keras_vit.models.captioner import MARKS, parts_of, words_of
 
 
 class CaptionWriter:

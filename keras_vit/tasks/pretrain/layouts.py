@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_vit.checkpoints.tables import grid
 from keras_vit.layers import Frames, Patches, Tubelets
-from keras_vit.preparing.pixel_range import range_of
 from keras_vit.tasks.pretrain import patch_pixels
 from keras_vit.tasks.pretrain.encoder import SHARE, SHARE_OF_TUBES, visible_patches
 from keras_vit.utils import checks, clip_files
@@ -107,7 +106,7 @@ class ClipLayout(ImageLayout):
 
     def patches_of(self, model, images):
         """Returns float32 tubelets, `(batch, tubelets, values)`, 0..1, from clips in the model's range of pixels."""
-        low, high = range_of(model)
+        low, high = model.get_layer("rescale").value_range
         return self.tubelets(self.cut(self.on_top((ops.cast(images, "float32") - low) / (high - low))))
 
     def statistics(self, patches):

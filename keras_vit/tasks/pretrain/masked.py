@@ -10,7 +10,6 @@ from keras_vit.checkpoints import from_checkpoint
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.formats.mae import read_decoder
 from keras_vit.layers.inputs.patch_dropout import rows
-from keras_vit.preparing.pixel_range import range_of
 from keras_vit.tasks.pretrain.decoder import PixelDecoder
 from keras_vit.tasks.pretrain.encoder import check_encoder
 from keras_vit.tasks.pretrain.layouts import layout_of
@@ -245,7 +244,7 @@ class MaskedAutoencoder(keras.Model):
         Raises:
             ValueError: If the images or the noise do not match the model.
         """
-        low, high = range_of(self.model)
+        low, high = self.model.get_layer("rescale").value_range
         images = np.float32(self.layout.checked(images, self.model.input_shape[1:], value_range=(low, high)))
         size = (len(images), self.layout.columns)
         noise = np.random.default_rng(0).random(size) if noise is None else np.asarray(noise)
@@ -254,8 +253,8 @@ class MaskedAutoencoder(keras.Model):
         output = feeding.predict(self, {"images": images, "noise": np.float32(noise)}, batch_size)
         predicted, mask = output[..., :-1], output[..., -1:]
         if self.normalize:
-            statistics = self.layout.statistics(self.layout.patches_of(self.model, images))
-            mean, deviation = map(ops.convert_to_numpy, statistics)
+            patches = self.layout.patches_of(self.model, images)
+            mean, deviation = map(ops.convert_to_numpy, self.layout.statistics(patches))
             predicted = predicted * deviation + mean
         mean, std = (np.float32(self.arguments[name]) for name in ("mean", "std"))
         shares = self.layout.shares(self.layout.joined(predicted, images.shape), mean, std)

@@ -7,7 +7,7 @@ pytest.importorskip("tensorflow")
 
 from keras_vit.config import Data, Segment
 from keras_vit.data import inspection, sources
-from keras_vit.data.readers import polygons, yolo_labels
+from keras_vit.data.readers import yolo_labels
 from keras_vit.utils.images import mask_pixels
 from keras_vit.utils.warned import LeftOut
 from tests.data.test_mask_frames import write_image
@@ -161,7 +161,7 @@ def test_places_are_those_of_the_upright_image(tmp_path):
 
 
 def test_polygons_cover_the_pixels_whose_centers_are_inside():
-    one = lambda points, size=(6, 8): polygons.filled([(1, np.array(points, float))], size)  # noqa: E731
+    one = lambda points, size=(6, 8): yolo_labels.filled([(1, np.array(points, float))], size)  # noqa: E731
     half = one([(0, 0), (8, 0), (0, 6)]) + one([(8, 0), (8, 6), (0, 6)])
     assert (half == 1).all()  # neighbors leave no gap, and share no pixel
     assert one([(1.4, 1.4), (2.4, 1.4), (2.4, 2.4), (1.4, 2.4)]).nonzero()[0].tolist() == [1]
@@ -181,4 +181,4 @@ def test_masks_are_those_of_matplotlib():
         angles = np.sort(rng.uniform(0, 2 * np.pi, 9))
         points = 32 + np.stack([np.cos(angles), np.sin(angles)], 1) * rng.uniform(8, 40, (9, 1))
         expected = Path(points).contains_points(centers).reshape(64, 64)
-        np.testing.assert_array_equal(polygons.filled([(1, points)], (64, 64)), expected)
+        np.testing.assert_array_equal(yolo_labels.filled([(1, points)], (64, 64)), expected)
