@@ -105,10 +105,7 @@ class MultiHeadSelfAttention(WithScores, Layer):
         super().__init__(**kwargs)
         checks.options("rotary", {} if rotary is None else rotary, ("grid", "num_prefix", *OPTIONS))
         checks.options("relative", {} if relative is None else relative, ("grid", "num_prefix"))
-        if windows is not None:
-            windowed.checked(windows)
-            if rotary is not None or relative is not None:
-                raise ValueError("Windows have no rotary or relative positions. Received: both")
+        windowed.check(windows, rotary=rotary, relative=relative)
         self.qkv_bias = qkv_bias
         self.key_bias = key_bias
         self.proj_bias = proj_bias
@@ -187,10 +184,9 @@ class MultiHeadSelfAttention(WithScores, Layer):
             query, key = self.q_norm(query), self.k_norm(key)
         if self.rotary is not None:
             query, key = self.rotate(query), self.rotate(key)
-        mask = joined_mask(attention_mask, use_causal_mask, tokens, tokens)
         if self.windows is not None and of_images:
-            near = ops.convert_to_tensor(windowed.mask(**self.windows))
-            mask = near if mask is None else ops.logical_and(mask, near)
+            attention_mask = windowed.within(attention_mask, **self.windows)
+        mask = joined_mask(attention_mask, use_causal_mask, tokens, tokens)
         in_blocks = not seen and self.takes_blocks and suits(query, bias, mask)
         if self.relative is not None and not in_blocks:
             bias = self.distances.bias() if bias is None else self.distances.bias() + bias

@@ -8,8 +8,17 @@ from keras_vit.utils import checks
 OPTIONS = ("count", "grid", "num_prefix")
 
 
-def checked(windows):
-    """Raises ValueError unless windows divide the grid, and the prefix tokens stand there once for each window."""
+def check(windows, **positions):
+    """Raises ValueError unless windows divide the grid, and the prefix tokens stand there once for each window.
+
+    Args:
+        windows: As in `MultiHeadSelfAttention`; `None` is right.
+        **positions: Arguments of positions in attention, which windows do not have.
+    """
+    if windows is None:
+        return
+    if used := [f"{name}={value!r}" for name, value in positions.items() if value is not None]:
+        raise ValueError(f"Windows have no rotary or relative positions. Received: {', '.join(used)}")
     checks.options("windows", windows, OPTIONS)
     count, grid, prefix = (windows[name] for name in OPTIONS)
     checks.positive(**{"windows.count": count})
@@ -67,6 +76,15 @@ def joined(x, count, grid, num_prefix):
     patches = ops.reshape(x[:, own:], (-1, count, rows, columns * width))
     patches = ops.reshape(ops.transpose(patches, (0, 2, 1, 3)), (-1, grid[0] * grid[1], width))
     return ops.concatenate([ops.reshape(x[:, :own], (-1, num_prefix, width)), patches], axis=1) if own else patches
+
+
+def within(attention_mask, count, grid, num_prefix):
+    """Returns a mask of attention, as in `MultiHeadSelfAttention`, or `None`, which keeps tokens to their window."""
+    near = ops.convert_to_tensor(mask(count, grid, num_prefix))
+    if attention_mask is None:
+        return near
+    given = ops.cast(attention_mask, "bool")
+    return ops.logical_and(near, ops.expand_dims(given, 1) if len(given.shape) == 3 else given)
 
 
 def mask(count, grid, num_prefix):
