@@ -71,6 +71,7 @@ def metadata_of(description, source, num_classes):
     about = {"source": str(source), "format": description.form.name}
     about |= {"evaluation": description.evaluation, "from": description.origins}
     if description.options.head == "require":
-        keypoints = (description.arguments.get("maps") or {}).get("keypoints")
-        about |= class_names(checkpoint, num_classes or keypoints) | own_notes(checkpoint, *HEAD_METADATA)
+        maps = description.arguments.get("maps") or {}
+        named = maps.get("keypoints") or maps.get("units")
+        about |= class_names(checkpoint, num_classes or named) | own_notes(checkpoint, *HEAD_METADATA)
     return about | own_notes(checkpoint, "name", "license", *WORDS_METADATA)

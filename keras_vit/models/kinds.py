@@ -67,6 +67,7 @@ class Kind:
         same: Function from aligned outputs to an array, whose equal elements count as agreement.
         counted: What `same` returns, in words.
         probabilities: Function from logits, a tensor, to the probabilities of an exported file.
+        classes: Function from a model to the number of its classes, where its last axis is not theirs.
         own: Whether each number has a range of its own, such as a price next to a count of rooms.
     """
 
@@ -81,6 +82,7 @@ class Kind:
     same: Callable = _top
     counted: str = "top-1 class"
     probabilities: Callable = keras.ops.softmax
+    classes: Callable | None = None
     own: bool = False
 
     def agreement(self, outputs, expected):
@@ -166,6 +168,15 @@ KINDS = {
         bounded="Heat maps have no probabilities.",
         aligned=_maps,
         counted="highest cell",
+    ),
+    "segments": Kind(  # for each query logits of classes, then those of its mask, `(batch, queries, numbers)`
+        names=("segments",),
+        named=_as("segments"),
+        bounded="Its classes have a softmax, its masks a sigmoid.",
+        aligned=_vectors,
+        same=lambda outputs: outputs > 0,
+        counted="signs of numbers",
+        classes=lambda model: model.layers[-1].units,
     ),
     "distances": Kind(  # of each patch from normal ones, `(batch, rows, columns)`
         names=("distances",),

@@ -44,7 +44,10 @@ def read_labels(path):
 
 def num_classes(model):
     """Returns the number of a model's classes: of its outputs, but for the edges of boxes; those that a DiT draws."""
-    return classes_of(model) if is_dit(model) else model.output_shape[-1] - kind_of(model).edges
+    if is_dit(model):
+        return classes_of(model)
+    kind = kind_of(model)
+    return kind.classes(model) if kind.classes else model.output_shape[-1] - kind.edges
 
 
 def ignored(classes):
