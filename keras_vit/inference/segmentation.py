@@ -14,9 +14,9 @@ from keras_vit.preparing.preprocessing import listed
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import run
-from keras_vit.utils.typed import Rate, typed
 
 COCO, COCO_THINGS = 133, 80  # classes of COCO panoptic; the first ones are things
+KINDS = ("semantic", "instance", "panoptic")
 AT_ONCE = 4  # windows
 MOST_WINDOWS = 32  # of a photo
 THRESHOLDS = {"instance": 0.5, "panoptic": 0.8}
@@ -37,15 +37,14 @@ class Segments(NamedTuple):
     segments: list[dict[str, Any]]
 
 
-@typed
 def segment(
     model: keras.Model,
     photos: Any,
     kind: Literal["semantic", "instance", "panoptic"],
     *,
-    threshold: Rate | None = None,
-    mask_threshold: Rate = 0.5,
-    overlap_threshold: Rate = 0.8,
+    threshold: float | None = None,
+    mask_threshold: float = 0.5,
+    overlap_threshold: float = 0.8,
     stuff: Sequence[int | str] | None = None,
 ) -> list[Segments]:
     """Finds the segments of photos of any size: the class of each pixel, instances, or things and stuff.
@@ -61,8 +60,8 @@ def segment(
             `"panoptic"`: objects, and regions such as sky; each pixel belongs to one or none. It must be what the model
             was trained for.
         threshold: Lowest score of a segment, 0 or more and below 1. `None` is 0.5 for instances; for `"panoptic"` 0.8.
-        mask_threshold: Of `"panoptic"`, lowest probability of a pixel in a segment.
-        overlap_threshold: Of `"panoptic"`, the share of its pixels that a segment must keep against others.
+        mask_threshold: Of `"panoptic"`, lowest probability of a pixel in a segment, below 1.
+        overlap_threshold: Of `"panoptic"`, the share of its pixels that a segment must keep against others, below 1.
         stuff: Of `"panoptic"`, names or numbers of the classes whose regions share one segment. `None` is right for the
             133 classes of COCO, which are stuff from the 81st on; other models need a list, which may be empty.
 
@@ -81,6 +80,9 @@ def segment(
     [('car', 0.98), ('road', 0.93)]
     """
     checks.model(model)
+    checks.one_of("kind", kind, KINDS)
+    given = {} if threshold is None else {"threshold": threshold}
+    checks.rate(**given, mask_threshold=mask_threshold, overlap_threshold=overlap_threshold)
     if name_of(model) != "segments" or not hasattr(model.layers[-1], "queries"):
         raise ValueError(f"`model` must have a class and a mask for each query, as EoMT. Received: {model.name!r}")
     about = Traits(model)

@@ -171,7 +171,7 @@ SPLIT = {"do_pad": False, "do_split_image": True}
         (dict(config={"image_size": 16}, processor={}), "no grid of 4 x 4"),
         (dict(config={"hidden_act": "swish"}), "`hidden_act` must be one of"),
         (dict(without=["mask_head.fc2.bias"]), "missing in the file: mask_head.fc2.bias"),
-        (dict(without=["query.weight"]), "XX"),
+        (dict(without=["query.weight"]), "needs a tensor 'query.weight'"),
         (dict(new=np.ones(3, "float32")), "not in the model: new"),
         (dict(processor={"do_split_image": True}), "must split photos into windows.*Received: do_split_image=True"),
         (dict(processor=SPLIT), "size={'shortest_edge': 12, 'longest_edge': 12}"),
