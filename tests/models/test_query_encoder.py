@@ -70,6 +70,20 @@ def test_it_is_saved_and_adapted(tmp_path):
     assert encoder.output_shape == (None, 8)
 
 
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda model: keras_vit.attention_maps(model, images(model)),
+        lambda model: keras_vit.attention_rollout(model, images(model)),
+        lambda model: keras_vit.features(model, [0]),
+        lambda model: keras_vit.merge_tokens(model, 1),
+    ],
+)
+def test_blocks_see_other_tokens(look):
+    with pytest.raises(ValueError, match="All blocks must see the same tokens.*with 'queries' before its last blocks"):
+        look(masks.small())
+
+
 @pytest.mark.parametrize("last", [0, 3])
 def test_refused(last):
     with pytest.raises(ValueError, match=f"after the first, of 3. Received: last={last}"):
