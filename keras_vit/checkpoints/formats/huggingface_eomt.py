@@ -33,6 +33,9 @@ NO_CONFIG = (
     "No tensor of this EoMT shows before which block its queries come: put the source's config.json next to the file, "
     "or pass num_classes=0 for the encoder alone."
 )
+OWN = {  # options of its processor that the images' one has not: read here, or of the truth
+    "do_split_image", "do_pad", "size", "image_processor_type", "ignore_index", "num_labels",
+}  # fmt: skip
 PHOTOS = "photos"  # in the rule of evaluation: how `segment` prepares them
 
 
@@ -49,7 +52,7 @@ def architecture(shapes, checkpoint):
         )
     stated = {**STATED, **config, "model_type": "dinov2"} if config else {}
     if config:
-        need_size(stated)
+        stated["image_size"] = _side(stated["image_size"])
     processor, photos = _of_whole_photos(checkpoint.processor, stated.get("image_size"))
     inner = checkpoint._replace(config=stated, processor=processor)
     arguments, evaluation, origins = huggingface_dinov2.architecture(shapes, inner)
@@ -78,11 +81,12 @@ def architecture(shapes, checkpoint):
     return arguments | {"maps": head}, evaluation, origins
 
 
-def need_size(stated):
-    """Raises ValueError unless a configuration states one side of square images."""
-    size = stated["image_size"]
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise ValueError(f"`image_size` of EoMT must be a positive integer. Received: {size!r}")
+def _side(size):
+    """Returns the side of square images; raises ValueError for others."""
+    sides = set(size) if isinstance(size, list) and len(size) == 2 else {size} if isinstance(size, int) else ()
+    if len(sides) != 1 or not isinstance(side := sides.pop(), int) or isinstance(side, bool) or side < 1:
+        raise ValueError(f"`image_size` of EoMT must be one positive integer. Received: {size!r}")
+    return side
 
 
 def _last(shapes, checkpoint, stated):
@@ -120,8 +124,7 @@ def _of_whole_photos(processor, size):
             f"them, with both edges, of {size} pixels. Received: do_split_image={split!r}, do_pad={pad!r}, "
             f"size={sizes!r}"
         )
-    others = {k: v for k, v in inside.items() if k not in ("do_split_image", "do_pad", "size", "image_processor_type")}
-    side = edges[0]
+    side, others = edges[0], {name: value for name, value in inside.items() if name not in OWN}
     plain = {**others, "image_processor_type": "ViTImageProcessor", "size": {"height": side, "width": side}}
     return plain, "windows" if split else "padded"
 

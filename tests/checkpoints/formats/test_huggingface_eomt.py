@@ -167,7 +167,7 @@ SPLIT = {"do_pad": False, "do_split_image": True}
         (dict(config={"num_blocks": 2}), "`num_blocks` must be the length of attn_mask_probs, 1. Received: 2"),
         (dict(attn_mask_probs=np.ones(1, "float32")), "Queries must see all patches.*Received: .1.0."),
         (dict(attn_mask_probs=np.zeros(3, "float32"), config={"num_blocks": 3}), "below 3. Received: 3"),
-        (dict(config={"image_size": [12, 12]}), "`image_size` of EoMT must be a positive integer. Received: .12, 12."),
+        (dict(config={"image_size": [12, 16]}), "`image_size` of EoMT must be one positive.*Received: .12, 16."),
         (dict(config={"image_size": 16}, processor={}), "no grid of 4 x 4"),
         (dict(config={"hidden_act": "swish"}), "`hidden_act` must be one of"),
         (dict(without=["mask_head.fc2.bias"]), "missing in the file: mask_head.fc2.bias"),
@@ -185,5 +185,6 @@ def test_refused(options, pattern, tmp_path):
 
 
 def test_windows_are_stated(tmp_path):
-    model = from_checkpoint(saved(tmp_path, processor=SPLIT | {"size": {"shortest_edge": 12}}))
+    stated = {"size": {"shortest_edge": 12, "longest_edge": None}, "ignore_index": 255, "num_labels": 3}
+    model = from_checkpoint(saved(tmp_path, {"image_size": [12, 12]}, SPLIT | stated))
     assert model.get_layer("rescale").metadata["evaluation"]["photos"] == "windows"
