@@ -4,7 +4,8 @@ python benchmarks/golden_answers.py FOLDER OUT.npz
 
 FOLDER has a `checkpoint.*`, its library's configuration, and `io.npz`, of which only the inputs are read. The
 configuration and the names of the tensors show the family, a row of `FAMILIES`. Pictures in `images_nhwc` are
-normalized already. `texts.json` says how many beams and words a model that writes has.
+normalized already. `texts.json` says how many beams and words a model that writes has, `case.json` the thresholds of
+maps.
 """
 
 import functools
@@ -20,6 +21,8 @@ import safetensors
 import scipy.special
 
 import keras_vit
+from keras_vit.inference import segment_maps, segmentation
+from keras_vit.traits import Traits
 
 
 class Family(NamedTuple):
@@ -98,6 +101,33 @@ def pose(path, inputs):
     images = inputs["images_nhwc"]
     model = keras_vit.from_checkpoint(path, image_size=images.shape[1:3])
     return {"heatmaps_nhwc": model(pixels(model, images), training=False)}
+
+
+def queries(path, inputs):
+    """Returns logits of classes and masks, and the maps of photos; `case.json` has the task and its thresholds."""
+    case = json.loads((path.parent / "case.json").read_text())
+    model = keras_vit.from_checkpoint(path)
+    about, photos = Traits(model), inputs["photos"]
+    outputs = {"tokens": model.get_layer("norm").output, "queries": model.output}
+    found = keras.Model(model.input, outputs)(pixels(model, inputs["images_nhwc"]), training=False)
+    outputs = keras.ops.convert_to_numpy(found["queries"])
+    classes, masks = segment_maps.unpacked(outputs, about.classes, about.size)
+    if case["task"] == "semantic":
+        maps, count = [], len(classes) // len(photos)
+        for i, photo in enumerate(photos):
+            some = slice(i * count, (i + 1) * count)
+            size, _, starts, axis = segmentation.windows(about.preparation, photo)
+            scores = [segment_maps.semantic_scores(*each, about.size) for each in zip(classes[some], masks[some])]
+            maps.append(segment_maps.semantic_map(scores, starts, axis, size))
+    else:
+        names = {"threshold": "threshold", "mask_threshold": "mask_threshold"}
+        names |= {"overlap_threshold": "overlap_mask_area_threshold", "stuff": "stuff_classes"}
+        options = {ours: case[theirs] for ours, theirs in names.items() if theirs in case}
+        make = segment_maps.instance_map if case["task"] == "instance" else segment_maps.panoptic_map
+        frames = [segmentation.padded(about.preparation, photo)[1] for photo in photos]
+        maps = [make(*each, **options)[0] for each in zip(classes, masks, frames)]
+    answers = {"tokens_output": found["tokens"], "class_logits": classes, "mask_logits_nhwc": masks}
+    return answers | {f"{case['task']}_map": np.stack(maps)}
 
 
 def writer(path, inputs):
@@ -206,6 +236,7 @@ FAMILIES = {
     "depth": Family(
         lambda config, names: config.get("model_type") in ("depth_anything", "dpt"), ("images_nhwc",), depth
     ),
+    "queries": Family(lambda config, names: config.get("model_type") == "eomt", ("images_nhwc", "photos"), queries),
     "vitpose": Family(lambda config, names: config.get("model_type") == "vitpose", ("images_nhwc",), pose),
 }
 

@@ -41,6 +41,7 @@ from keras_vit.generation.generate_text import generate_text as generate_text
 from keras_vit.generation.sampling import sample as sample
 from keras_vit.inference.depth import estimate_depth as estimate_depth
 from keras_vit.inference.poses import estimate_poses as estimate_poses
+from keras_vit.inference.segmentation import segment as segment
 from keras_vit.inference.zero_shot import zero_shot as zero_shot
 from keras_vit.inference.zero_shot import zero_shot_classifier as zero_shot_classifier
 from keras_vit.layers import MLP as MLP
@@ -71,6 +72,8 @@ from keras_vit.layers import PointBoxes as PointBoxes
 from keras_vit.layers import PoseHead as PoseHead
 from keras_vit.layers import Positions as Positions
 from keras_vit.layers import QueryDecoder as QueryDecoder
+from keras_vit.layers import QueryMasks as QueryMasks
+from keras_vit.layers import QueryTokens as QueryTokens
 from keras_vit.layers import RelativePositions as RelativePositions
 from keras_vit.layers import Rescale as Rescale
 from keras_vit.layers import ResNetStem as ResNetStem

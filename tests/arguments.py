@@ -9,7 +9,7 @@ import numpy as np
 import keras_vit
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
-from tests import depths, poses
+from tests import depths, masks, poses
 from tests.towers import WORDS, two_towers
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3)).astype("uint8")
@@ -141,6 +141,10 @@ TAKES = {
         model=draws(), labels=[0], steps=1, guidance=1.0, seed=0, method="euler", path=False, batch_size=2
     ),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
+    "segment": lambda: dict(
+        model=masks.small(), photos=PIXELS, kind="panoptic", threshold=0.1, mask_threshold=0.5, overlap_threshold=0.8,
+        stuff=[0],
+    ),
     "sweep": lambda: dict(recipe=small(), options={"optim.learning_rate": [0.1, 0.2]}, draw=1),
     "text_tower": lambda: dict(
         vocabulary=20, length=5, width=8, depth=1, num_heads=2, mlp_dim=8, causal=True, pooling="end", end=1,
@@ -215,6 +219,8 @@ LAYERS = {
     "PointBoxes": dict(most=5),
     "PoseHead": dict(grid=(2, 2), keypoints=3, scale=2, filters=8), "ShiftImage": dict(pixels=2), "Positions": dict(),
     "QueryDecoder": dict(units=2, queries=5, num_heads=2, mlp_dim=8, depth=2, grid=(2, 2), dropout=0.0, epsilon=1e-6),
+    "QueryMasks": dict(grid=(2, 2), units=2, queries=3, upscales=1, gelu="exact", epsilon=1e-6),
+    "QueryTokens": dict(queries=3),
     "SetBoxes": dict(),
     "SetHead": dict(units=2, class_layers=1),
     "Similarity": dict(scale=1.0, bias=None),

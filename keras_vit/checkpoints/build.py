@@ -12,6 +12,7 @@ from keras_vit.layers import ConvStem
 from keras_vit.models.dit import ARGUMENTS as DIT_ARGUMENTS
 from keras_vit.models.map_heads import with_head
 from keras_vit.models.options import check_names, merged
+from keras_vit.models.query_encoder import query_encoder
 from keras_vit.models.variants import SIZES, VARIANTS
 from keras_vit.models.video import ARGUMENTS as VIDEO_ARGUMENTS
 from keras_vit.models.video import video_vit
@@ -65,6 +66,8 @@ def build(**arguments):
     if kind is not PLAIN:
         return kind.build(None, **{name: arguments[name] for name in kind.arguments if name in arguments})
     maps = arguments.pop("maps", None)
+    if maps and maps["kind"] == "segments":
+        return with_head(query_encoder(maps["queries"], maps["last"], **arguments), maps)
     if maps:
         norm = {"final_norm": "before" if maps["normed"] else None}
         return with_head(vit(None, **{**arguments, **norm, "pooling": "none", "num_classes": 0}), maps)

@@ -16,6 +16,7 @@ from keras_vit.checkpoints.formats import (
     huggingface_depth,
     huggingface_dinov2,
     huggingface_dinov3,
+    huggingface_eomt,
     huggingface_naflex,
     huggingface_vitpose,
     huggingface_yolos,
@@ -45,6 +46,7 @@ FORMATS = (
     timm_naflex.FORMAT,
     timm_naflex.WITH_ATTENTION_POOLING,
     video.FORMAT,
+    huggingface_eomt.FORMAT,  # before those of encoders, whose names it has
     huggingface_aimv2.FORMAT,
     huggingface_beit.FORMAT,
     huggingface_dinov3.FORMAT,

@@ -75,6 +75,7 @@ def metadata_of(description, source, num_classes):
     if description.options.head == "require":
         maps = description.arguments.get("maps") or {}
         named = {"labels": list(maps["names"])} if maps.get("names") else {}
-        named = named if "names" in maps else class_names(checkpoint, num_classes or maps.get("keypoints"))
+        if "names" not in maps:
+            named = class_names(checkpoint, num_classes or maps.get("keypoints") or maps.get("units"))
         about |= named | own_notes(checkpoint, *HEAD_METADATA)
     return about | own_notes(checkpoint, "name", "license", *WORDS_METADATA)

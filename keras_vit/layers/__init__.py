@@ -24,6 +24,7 @@ from keras_vit.layers.heads.pixel_head import PixelHead
 from keras_vit.layers.heads.point_boxes import PointBoxes
 from keras_vit.layers.heads.pose_head import PoseHead
 from keras_vit.layers.heads.query_decoder import QueryDecoder
+from keras_vit.layers.heads.query_masks import QueryMasks
 from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
 from keras_vit.layers.heads.token_pool import TokenPool
@@ -34,6 +35,7 @@ from keras_vit.layers.inputs.patch_dropout import PatchDropout
 from keras_vit.layers.inputs.patch_encoder import PatchEncoder
 from keras_vit.layers.inputs.patches import Patches
 from keras_vit.layers.inputs.positions import Positions
+from keras_vit.layers.inputs.query_tokens import QueryTokens
 from keras_vit.layers.inputs.rescale import Rescale
 from keras_vit.layers.inputs.resnet_stem import ResNetStem
 from keras_vit.layers.inputs.shift_image import ShiftImage
@@ -72,6 +74,8 @@ __all__ = [
     "PoseHead",
     "Positions",
     "QueryDecoder",
+    "QueryMasks",
+    "QueryTokens",
     "RelativePositions",
     "ResNetStem",
     "Rescale",

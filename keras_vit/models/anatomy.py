@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.layers import AdaptiveBlock, PatchEncoder, Patches, TimeSteps, TransformerBlock, Tubelets
+from keras_vit.layers import AdaptiveBlock, PatchEncoder, Patches, QueryTokens, TimeSteps, TransformerBlock, Tubelets
 from keras_vit.models.backbone import backbone, input_of
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import calls_of, sublayers
@@ -12,9 +12,16 @@ def blocks(model):
     """Returns the `TransformerBlock`s of the model's ViT, from the first to the last.
 
     Raises:
-        ValueError: If there is none, or a block is not called exactly once and with nothing but tokens.
+        ValueError: If there is none, or a block is not called exactly once and with nothing but tokens; if some see
+            queries too, and so other tokens than the first.
     """
-    every = [layer for layer in backbone(model).layers if isinstance(layer, TransformerBlock)]
+    layers = backbone(model).layers
+    if queries := next((layer.name for layer in layers if isinstance(layer, QueryTokens)), None):
+        raise ValueError(
+            "All blocks must see the same tokens: load the encoder alone, by from_pretrained(..., num_classes=0). "
+            f"Received: {model.name!r}, with {queries!r} before its last blocks"
+        )
+    every = [layer for layer in layers if isinstance(layer, TransformerBlock)]
     for block in every:
         node, *others = calls_of(block)
         if others:

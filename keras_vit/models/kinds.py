@@ -178,6 +178,15 @@ KINDS = {
         aligned=_maps,
         counted="highest cell",
     ),
+    "segments": Kind(  # for each query logits of classes, then those of its mask, `(batch, queries, numbers)`
+        names=("segments",),
+        named=_as("segments"),
+        bounded="Its classes have a softmax, its masks a sigmoid.",
+        aligned=_vectors,
+        same=lambda outputs: outputs > 0,
+        counted="signs of numbers",
+        classes=lambda model: model.layers[-1].units,
+    ),
     "distances": Kind(  # of each patch from normal ones, `(batch, rows, columns)`
         names=("distances",),
         named=_as("distances"),

@@ -1,12 +1,22 @@
-"""Models with a head on the tokens of several blocks: maps of depth, heat maps of keypoints, boxes with masks."""
+"""Models with a head on the tokens of several blocks: maps of depth, of keypoints, boxes, masks of queries."""
 
-from keras_vit.layers import BoxesAndMasks, DeformableDecoder, DepthHead, InstanceMasks, PoseHead, SetBoxes
+from keras_vit.layers import (
+    BoxesAndMasks,
+    DeformableDecoder,
+    DepthHead,
+    InstanceMasks,
+    PoseHead,
+    QueryMasks,
+    SetBoxes,
+    TransformerBlock,
+)
 from keras_vit.layers.functional import Model
 from keras_vit.models import anatomy
 from keras_vit.utils.keras_private import call_of
 
-HEADS = {"depth": DepthHead, "heatmaps": PoseHead, "boxes": DeformableDecoder}  # by the kind of what they give
-TAP_OPTIONS = ("kind", "blocks", "normed", "whole", "kept", "names", "masks")  # what is not an option of the layer
+# By the kind of what they give.
+HEADS = {"depth": DepthHead, "heatmaps": PoseHead, "boxes": DeformableDecoder, "segments": QueryMasks}
+TAP_OPTIONS = ("kind", "blocks", "normed", "whole", "last", "kept", "names", "masks")  # no options of the layer
 LAYER_OPTIONS = ("name", "dtype", "trainable", "parts", "grid", "size")  # what follows from the encoder
 
 
@@ -14,11 +24,12 @@ def with_head(encoder, row):
     """Returns the model from an encoder's images to the maps, or the boxes, of a head.
 
     Args:
-        encoder: A model from `keras_vit.vit` with pooling `"none"` and no classes.
+        encoder: A model from `keras_vit.vit` with pooling `"none"` and no classes; for masks, from `query_encoder`.
         row: A dictionary: `kind`, a key of `HEADS`; `blocks`, the numbers of the blocks whose tokens it takes, the
             last of them the encoder's; `normed`, whether they go through the last normalization; `whole`, whether its
-            `size` is the image's; of boxes `kept`, see `SetBoxes`, and `masks`, the factor by which masks are smaller
-            than the image, or `None` for none; and options of the layer.
+            `size` is the image's; `last`, of masks of queries, how many blocks see these; of boxes `kept`, see
+            `SetBoxes`, and `masks`, the factor by which masks are smaller than the image, or `None` for none; and
+            options of the layer.
     """
     options = {name: value for name, value in row.items() if name not in TAP_OPTIONS}
     size = {"size": encoder.input_shape[1:3]} if row.get("whole") else {}
@@ -55,15 +66,28 @@ def head_of(model):
     calls = [_before_pool(call_of(call.input_tensors[0])) for call in calls] if normed else calls
     config = head.get_config()
     options = {name: value for name, value in config.items() if name not in LAYER_OPTIONS}
-    whole = {"whole": head.size is not None} if kind == "depth" else {}
-    if kind == "boxes":
-        masks = next((layer for layer in model.layers if isinstance(layer, InstanceMasks)), None)
-        kept = model.get_layer("boxes").kept
-        whole = {
-            "kept": None if kept is None else tuple(kept),
-            "masks": None if masks is None else model.input_shape[1] // masks.size[0],
-        }
-    return {"kind": kind, "blocks": tuple(_number(call) for call in calls), "normed": normed, **whole, **options}
+    more = {"blocks": tuple(_number(call) for call in calls), "normed": normed}
+    if kind == "depth":
+        more["whole"] = head.size is not None
+    elif kind == "segments":
+        more["last"] = _after_queries(model)
+    elif kind == "boxes":
+        more |= _of_boxes(model)
+    return {"kind": kind, **more, **options}
+
+
+def _after_queries(model):
+    """Returns the number of blocks after the layer that adds queries."""
+    names = [layer.name for layer in model.layers]
+    return sum(isinstance(layer, TransformerBlock) for layer in model.layers[names.index("queries") :])
+
+
+def _of_boxes(model):
+    """Returns which classes a detector keeps, and how many times smaller than the image its masks are."""
+    kept, masks = model.get_layer("boxes").kept, None
+    if layer := next((layer for layer in model.layers if isinstance(layer, InstanceMasks)), None):
+        masks = model.input_shape[1] // layer.size[0]
+    return {"kept": None if kept is None else tuple(kept), "masks": masks}
 
 
 def _before_pool(call):

@@ -67,7 +67,7 @@ FORMAT = Format(
     rows=ROWS,
     detect=lambda names: PROJECTION in names,
     architecture=architecture,
-    head_names=rf"({'|'.join((*HEADS, *BEFORE_HEAD))})/.*",
+    head_names=rf"({'|'.join((*HEADS, *BEFORE_HEAD, 'queries'))})/.*",
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",
 )
