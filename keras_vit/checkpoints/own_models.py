@@ -69,7 +69,7 @@ def read_own(path, part, overrides, sha256=None):
     _check_texts(model, structure, path)
     if part == "text":
         return model.get_layer(TOWERS[1])
-    if structure == "captioner":
+    if structure in ("captioner", "open_detector"):
         return model
     image, text, similarity = map(model.get_layer, TOWERS)
     numbers = {name: getattr(similarity, f"logit_{name}", None) for name in ("scale", "bias")}
@@ -89,7 +89,7 @@ def _opened(path, sha256):
 
 def _check_texts(model, structure, path):
     """Raises ValueError for a model without texts."""
-    if structure not in ("towers", "captioner"):
+    if structure not in ("towers", "captioner", "open_detector"):
         raise ValueError(
             f"{str(path)!r} must have an image tower, and a text tower or decoder. Received: {model.name!r}"
         )
