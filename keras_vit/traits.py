@@ -28,7 +28,7 @@ class Traits:
 
     @functools.cached_property
     def structure(self):
-        """How it is put together: `"towers"`, `"captioner"`, `"open_detector"`, `"dit"`, or `"plain"` for all others."""
+        """How it is built: `"towers"`, `"captioner"`, `"open_detector"`, `"dit"`, or for all others `"plain"`."""
         kinds = {
             "towers": has_towers,
             "captioner": is_captioner,

@@ -13,6 +13,7 @@ from keras_vit.checkpoints.files.read import RUN, TRAINED
 from keras_vit.layers.base import Layer
 from keras_vit.models.backbone import TOWERS
 from keras_vit.models.dit import INPUTS
+from keras_vit.models.open_detector import PARTS
 from keras_vit.models.two_towers import two_towers
 from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
@@ -129,7 +130,8 @@ def load_own(model, source, options, sha256=None):
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
     alone = structures[0] == "dit"
-    parts, others = ([each] if alone else [*map(each.get_layer, TOWERS[:2])] for each in (model, other))
+    names = {"open_detector": (PARTS[0], *PARTS[:0:-1])}.get(structures[0], TOWERS[:2])  # the texts' last
+    parts, others = ([each] if alone else [*map(each.get_layer, names)] for each in (model, other))
     pairs = zip(_settings(parts), _settings(others))
     if wrong := next((pair for pair in pairs if pair[0] != pair[1]), None):
         raise ValueError(

@@ -65,8 +65,8 @@ def detect(
 
     Raises:
         TypeError, ValueError: For another model; for a class given twice or none, a prompt without `{}`, a text that is
-            longer than the tower's table or another checkpoint's tokenizer; for a threshold that is no number from 0
-            to 1; and as `preprocess`.
+            longer than the tower's table or another checkpoint's tokenizer; for a threshold or suppression below 0
+            or not below 1; and as `preprocess`.
 
     Example:
 
@@ -76,7 +76,7 @@ def detect(
     """
     eyes = Eyes(model)
     checks.positive(batch_size=batch_size)
-    check_shares(threshold=threshold, **{} if suppression is None else {"suppression": suppression})
+    checks.rate(threshold=threshold, **{} if suppression is None else {"suppression": suppression})
     queries = queries_for(eyes, classes, tokens, prompts)
     results = []
     for seen in eyes.see(images, batch_size):
@@ -84,14 +84,6 @@ def detect(
         for boxes, rows, size in zip(seen.boxes, logits, seen.sizes):
             results.append(found(boxes, rows, queries.classes, eyes.sides(size), threshold, suppression))
     return results
-
-
-def check_shares(**values):
-    """Raises ValueError for values that are no numbers from 0 to 1."""
-    checks.number(**values)
-    for name, value in values.items():
-        if not 0 <= value <= 1:
-            raise ValueError(f"`{name}` must be from 0 to 1. Received: {name}={value!r}")
 
 
 def logits_of(heads, features, vectors):
@@ -140,6 +132,7 @@ def zero_shot_detector(
     *,
     prompts: str | Sequence[str] | None = None,
     most: int = 100,
+    threshold: float = 0.1,
 ) -> keras.Model:
     """Builds a detector of classes by their names: a model of images alone, with the embeddings of `detect`.
 
@@ -151,6 +144,7 @@ def zero_shot_detector(
         tokens: As in `detect`.
         prompts: As in `detect`.
         most: Number of boxes of an image; of a model with fewer patches, one for each.
+        threshold: The least score of a box that `predict` shows. The model keeps it, and returns all boxes.
 
     Returns:
         A `keras.Model` from pixels to `(batch, most, 4 + classes)`, float32, highest score first: top, left, bottom and
@@ -162,6 +156,7 @@ def zero_shot_detector(
     """
     eyes = Eyes(model)
     checks.positive(most=most)
+    checks.rate(threshold=threshold)
     queries = queries_for(eyes, classes, tokens, prompts)
     heads, old = eyes.heads, eyes.heads.get_layer("logits")
     features = features_of(heads, eyes.image.outputs[0])
@@ -172,5 +167,5 @@ def zero_shot_detector(
     head.set_weights([queries.vectors.T, *old.get_weights()])
     shared = Model(eyes.image.inputs[0], outputs, name="detector")
     copy = fill(keras.models.clone_model(shared), shared.get_weights())
-    keep(copy, HEAD_METADATA, labels=queries.classes)
+    keep(copy, HEAD_METADATA, labels=queries.classes, score=threshold)
     return copy

@@ -67,7 +67,8 @@ TEXT = r"text_model\..*|text_projection\..*|logit_(scale|bias)"
 ALIASES = ((r"^vision_model\.", ""), (r"^pre_layernorm\.", "pre_layrnorm."), (r"^encoder\.layer\.", "encoder.layers."))
 CLIP = {"hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "num_attention_heads": 12}
 SIGLIP = {"hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6, "num_attention_heads": 12}
-CLIP_KINDS = ("clip", "metaclip_2", "chinese_clip", "altclip", "clipseg", "git", "owlvit", "owlv2")  # whose image towers are CLIP's
+# Whose image towers are CLIP's.
+CLIP_KINDS = ("clip", "metaclip_2", "chinese_clip", "altclip", "clipseg", "git", "owlvit", "owlv2")
 DETECTORS = {"owlvit": "OWL-ViT", "owlv2": "OWLv2"}  # which prepare images in their own way
 DEFAULTS = {
     **dict.fromkeys((name for kind in CLIP_KINDS for name in (kind, f"{kind}_vision_model")), CLIP),

@@ -3,12 +3,13 @@
 import math
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_vit.models.metadata import metadata
 from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense, refusals
@@ -117,6 +118,11 @@ class Detect(WithHead, Task):
                 f"{most} objects"
             )
         return task
+
+    def of_model(self, model):
+        """Returns the task with the least score in the model's metadata, which `zero_shot_detector` keeps there."""
+        score = metadata(model).get("score")
+        return self if score is None else replace(self, score=score)
 
     def fits(self, model):
         """Returns whether the model's output is `(batch, most, 4 + classes)`."""
