@@ -119,7 +119,8 @@ class Preparation:
     def _cut(self, pixels):
         """Returns the pixels of an image, `(height, width, channels)`, resized and cropped."""
         height, width = self.size
-        return _within(_prepare(pixels, self.rule["full_size"], self.rule)[:height, :width], self.range)
+        low = 0 if self.range is None else self.range[0]
+        return _within(_prepare(pixels, self.rule["full_size"], self.rule, low)[:height, :width], self.range)
 
 
 def evaluation_rule(model):
@@ -151,13 +152,13 @@ def data_resize(size, rule):
     return None if rule["resize"] == "direct" else rule["resize"]
 
 
-def _prepare(image, size, rule):
-    """Resizes and crops one image, `(height, width, channels)`."""
+def _prepare(image, size, rule, black=0):
+    """Resizes and crops one image, `(height, width, channels)`; what is padded has the value `black`."""
     shape = image.shape[:2]
     if rule["resize"] == "direct":
         return _resize(image, size, rule)
     if rule["resize"] == "pad":
-        return _between(padded_matrices(shape, size), image)
+        return _between(padded_matrices(shape, size), image - black if black else image) + np.float32(black)
     if rule["resize"] == "window":
         share = min(1, *(have / want for have, want in zip(shape, size)))  # a smaller image is enlarged
         box = [round(share * want) for want in size]

@@ -39,6 +39,9 @@ class TopBoxes(Layer):
         super().__init__(**{"dtype": "float32", **kwargs})
         self.most = most
 
+    def build(self, input_shape):
+        self.compute_output_shape(input_shape)
+
     def call(self, inputs):
         boxes, logits = (ops.cast(x, self.compute_dtype) for x in inputs)
         found = ops.concatenate([ops.clip(boxes, 0, 1), ops.sigmoid(logits)], axis=-1)
