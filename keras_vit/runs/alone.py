@@ -19,7 +19,7 @@ def task_of(about):
 
 
 def names_of(about, path, beside=lambda: None):
-    """Returns the class names of a model without a recipe; raises ValueError unless it takes images and classifies or detects."""
+    """Returns the class names of a model without a recipe; raises ValueError for one of no images, or no known task."""
     model = about.model
     check_images(model, path)
     if len(model.inputs) > 1:
