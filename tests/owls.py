@@ -20,8 +20,8 @@ def small(two=False, seed=0, dtype=None):
     """Returns a detector whose words are those of `tests.towers`; with `two` OWLv2's."""
     image = keras_vit.vit(
         None, image_size=SIDE, patch_size=8, width=WIDTH, depth=1, num_heads=2, mlp_dim=8, pooling="none",
-        num_classes=0, tokens={"class_token": True, "pre_norm": True}, metadata={"evaluation": {"resize": "pad" if two else "direct"}},
-        dtype=dtype,
+        num_classes=0, tokens={"class_token": True, "pre_norm": True},
+        metadata={"evaluation": {"resize": "pad" if two else "direct"}}, dtype=dtype,
     )  # fmt: skip
     text = keras_vit.text_tower(
         vocabulary=len(WORDS), length=LENGTH, width=6, depth=1, num_heads=2, pooling="largest", projection=UNITS,
