@@ -21,7 +21,11 @@ import safetensors
 import scipy.special
 
 import keras_vit
+from keras_vit.explain.embedding import unit
 from keras_vit.inference import segment_maps, segmentation
+from keras_vit.inference.open_detection import found, logits_of
+from keras_vit.inference.queries import Eyes, objectness_of, patch_of
+from keras_vit.models.open_detector import features_of
 from keras_vit.traits import Traits
 
 
@@ -189,6 +193,66 @@ def masked_clips(path, inputs):
     return {"logits": packed[masked].reshape(len(videos), -1, packed.shape[-1])[..., :-1], "loss": loss}
 
 
+def owl(path, inputs):
+    """Answers for a detector of what texts name, or examples show; `case.json` has the thresholds."""
+    images, tokens = inputs["images_nhwc"], inputs["tokens"].astype("int32")
+    model = keras_vit.from_checkpoint(path, image_size=images.shape[1:3])
+    eyes, case = Eyes(model), json.loads(path.with_name("case.json").read_text())
+    numbers, sides = keras.ops.convert_to_numpy, eyes.sides(inputs["photos"].shape[1:3])
+    flat = tokens.reshape(-1, tokens.shape[-1])
+    output = model({"images": pixels(model.get_layer("image"), images), "texts": flat}, training=False)
+    count, head = tokens.shape[1], eyes.heads.get_layer("logits")
+    logits = np.stack([numbers(each)[:, i * count :][:, :count] for i, each in enumerate(output["logits"])])
+
+    def seen(images):
+        x = features_of(eyes.heads, eyes.image(pixels(eyes.image, images), training=False))
+        return x, numbers(eyes.heads.get_layer("places")(x)), numbers(head.embed(x))
+
+    def listed(boxes, logits, threshold, suppression=None):
+        names, rows = range(logits.shape[-1]), []
+        for i, (each, scores) in enumerate(zip(boxes, logits)):
+            detected = found(each, scores, names, sides, threshold, suppression)
+            order = np.argsort(detected.patches)  # as the original's
+            labels = np.array(detected.classes)[order]
+            rows.append([np.full(len(order), i), detected.scores[order], detected.boxes[order], labels])
+        return dict(zip(("image", "scores", "boxes", "labels"), map(np.concatenate, zip(*rows))))
+
+    x, boxes, raw = seen(images)
+    result = {
+        "feature_map_nhwc": keras.ops.reshape(x, (len(images), *eyes.heads.get_layer("places").grid, x.shape[-1])),
+        "text_embedding": unit(numbers(eyes.text(flat, training=False))).reshape(*tokens.shape[:2], -1),
+        "class_embedding": unit(raw.reshape(-1, raw.shape[-1])).reshape(raw.shape),
+        "logits": logits,
+        "boxes": centers(numbers(output["boxes"])),
+        **({"objectness": output["objectness"]} if "objectness" in output else {}),
+        **{f"found_{name}": values for name, values in listed(boxes, logits, case["threshold"]).items()},
+    }
+    x_query, query_boxes, raw_query = seen(inputs["query_images_nhwc"])
+    objects = objectness_of(eyes.heads, x_query)
+    objects = [None] * len(raw_query) if objects is None else objects
+    chosen = [patch_of(raw, boxes, some, None, None) for raw, boxes, some in zip(raw_query, query_boxes, objects)]
+    vectors = raw_query[np.arange(len(chosen)), chosen]
+    guided = np.stack([logits_of(eyes.heads, x[i : i + 1], vectors[i : i + 1])[0] for i in range(len(vectors))])
+    kept = listed(boxes, guided, case["guided_threshold"], case["nms_threshold"])
+    best = np.array([kept["scores"][kept["image"] == i].max() for i in kept["image"]]) + 1e-6
+    kept["scores"] = np.clip((kept["scores"] - 0.1 * best) / (0.9 * best), 0, 1)  # as the original shows them
+    shown = kept["scores"] > 0
+    return result | {
+        "query_boxes": centers(query_boxes),
+        "query_index": np.array(chosen),
+        "query_embedding": vectors,
+        "guided_logits": guided,
+        "guided_boxes": centers(boxes),
+        **{f"guided_found_{name}": values[shown] for name, values in kept.items() if name != "labels"},
+    }
+
+
+def centers(boxes):
+    """Returns center x, center y, width and height of boxes: top, left, bottom, right."""
+    top, left, bottom, right = np.moveaxis(boxes, -1, 0)
+    return np.stack([(left + right) / 2, (top + bottom) / 2, right - left, bottom - top], axis=-1)
+
+
 def blocks_of(model):
     """Returns the layers of a model that are blocks."""
     return [layer for layer in model.layers if layer.name.startswith("block_")]
@@ -237,6 +301,11 @@ FAMILIES = {
         lambda config, names: config.get("model_type") in ("depth_anything", "dpt"), ("images_nhwc",), depth
     ),
     "queries": Family(lambda config, names: config.get("model_type") == "eomt", ("images_nhwc", "photos"), queries),
+    "owl": Family(
+        lambda config, names: config.get("model_type") in ("owlvit", "owlv2"),
+        ("images_nhwc", "tokens", "query_images_nhwc", "photos"),
+        owl,
+    ),
     "vitpose": Family(lambda config, names: config.get("model_type") == "vitpose", ("images_nhwc",), pose),
 }
 

@@ -40,7 +40,10 @@ from keras_vit.frozen import probe as probe
 from keras_vit.generation.generate_text import generate_text as generate_text
 from keras_vit.generation.sampling import sample as sample
 from keras_vit.inference.depth import estimate_depth as estimate_depth
+from keras_vit.inference.open_detection import detect as detect
+from keras_vit.inference.open_detection import zero_shot_detector as zero_shot_detector
 from keras_vit.inference.poses import estimate_poses as estimate_poses
+from keras_vit.inference.queries import example_queries as example_queries
 from keras_vit.inference.segmentation import segment as segment
 from keras_vit.inference.zero_shot import zero_shot as zero_shot
 from keras_vit.inference.zero_shot import zero_shot_classifier as zero_shot_classifier
@@ -63,15 +66,18 @@ from keras_vit.layers import LayerScale as LayerScale
 from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MergingBlock as MergingBlock
 from keras_vit.layers import MultiHeadSelfAttention as MultiHeadSelfAttention
+from keras_vit.layers import Objectness as Objectness
 from keras_vit.layers import PaddingMask as PaddingMask
 from keras_vit.layers import PatchDropout as PatchDropout
 from keras_vit.layers import PatchEncoder as PatchEncoder
 from keras_vit.layers import Patches as Patches
 from keras_vit.layers import PixelHead as PixelHead
+from keras_vit.layers import PlaceBoxes as PlaceBoxes
 from keras_vit.layers import PointBoxes as PointBoxes
 from keras_vit.layers import PoseHead as PoseHead
 from keras_vit.layers import Positions as Positions
 from keras_vit.layers import QueryDecoder as QueryDecoder
+from keras_vit.layers import QueryLogits as QueryLogits
 from keras_vit.layers import QueryMasks as QueryMasks
 from keras_vit.layers import QueryTokens as QueryTokens
 from keras_vit.layers import RelativePositions as RelativePositions
@@ -87,6 +93,7 @@ from keras_vit.layers import StochasticDepth as StochasticDepth
 from keras_vit.layers import TimeEmbedding as TimeEmbedding
 from keras_vit.layers import TimeSteps as TimeSteps
 from keras_vit.layers import TokenPool as TokenPool
+from keras_vit.layers import TopBoxes as TopBoxes
 from keras_vit.layers import TransformerBlock as TransformerBlock
 from keras_vit.layers import Tubelets as Tubelets
 from keras_vit.layers import Unmerge as Unmerge

@@ -9,7 +9,7 @@ import numpy as np
 import keras_vit
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
-from tests import depths, masks, poses
+from tests import depths, masks, owls, poses
 from tests.towers import WORDS, two_towers
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3)).astype("uint8")
@@ -182,6 +182,14 @@ TAKES = {
         bad_images="raise",
     ),
     "zero_shot_classifier": lambda: dict(model=both(), classes=["cat", "dog"], tokens=WORDS, prompts=("a {}",)),
+    "zero_shot_detector": lambda: dict(
+        model=owls.shared(), classes=["cat"], tokens=WORDS, prompts=("a {}",), most=2, threshold=0.1
+    ),
+    "detect": lambda: dict(
+        model=owls.shared(), images=PIXELS, classes=["cat"], tokens=WORDS, prompts=("a {}",), threshold=0.1,
+        suppression=0.5, batch_size=4,
+    ),
+    "example_queries": lambda: dict(model=owls.shared(), examples={"cat": [PIXELS[0]]}, batch_size=4),
 }  # fmt: skip
 LAYERS = {
     "AdaptiveBlock": dict(num_heads=2, mlp_dim=8, mlp_epsilon=None),
@@ -217,6 +225,8 @@ LAYERS = {
     "Frames": dict(frames=2, apart=False), "Tubelets": dict(frames=4, length=2, fold=False), "TimeSteps": dict(steps=3),
     "PixelHead": dict(channels=3, scale=2, depth=1),
     "PointBoxes": dict(most=5),
+    "PlaceBoxes": dict(grid=(2, 2)), "Objectness": dict(), "QueryLogits": dict(units=3, queries=None),
+    "TopBoxes": dict(most=5),
     "PoseHead": dict(grid=(2, 2), keypoints=3, scale=2, filters=8), "ShiftImage": dict(pixels=2), "Positions": dict(),
     "QueryDecoder": dict(units=2, queries=5, num_heads=2, mlp_dim=8, depth=2, grid=(2, 2), dropout=0.0, epsilon=1e-6),
     "QueryMasks": dict(grid=(2, 2), units=2, queries=3, upscales=1, gelu="exact", epsilon=1e-6),

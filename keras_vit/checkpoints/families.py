@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from keras_vit.checkpoints import dit, images, text
+from keras_vit.checkpoints import dit, images, open_detection, text
 from keras_vit.checkpoints.build import build
 from keras_vit.checkpoints.describe import FORMATS, recognize
 from keras_vit.checkpoints.formats import dit as dit_formats
+from keras_vit.checkpoints.formats import huggingface_owl
 from keras_vit.checkpoints.formats.decoder_config import check_pair
 from keras_vit.checkpoints.match import alone, steps_for
 from keras_vit.models import dit as dit_model
+from keras_vit.models.open_detector import detection_heads
 from keras_vit.models.text import text_tower
 from keras_vit.models.text_decoder import text_decoder
 
@@ -17,7 +19,7 @@ from keras_vit.models.text_decoder import text_decoder
 class Family(NamedTuple):
     """Models that one function builds.
 
-    - `part`: of a file, `"image"`, `"text"` or `"decoder"`.
+    - `part`: of a file, `"image"`, `"text"`, `"decoder"` or `"heads"`.
     - `what`: what a file with none of the formats should be or have, for the error.
     - `formats`: the first one that detects a file's names is its format.
     - `describe(checkpoint, form, names, request)`: what the file states, a `Description`; and all arguments of `build`,
@@ -42,6 +44,9 @@ FAMILIES = (
     Family("image", "be a Vision Transformer", FORMATS, images.described, build, steps_for, images.note),
     Family("text", "have a text tower", text.TOWERS, text.described_tower, text_tower, alone),
     Family("decoder", "have a decoder", text.DECODERS, text.described_decoder, text_decoder, alone),
+    Family(
+        "heads", "have heads for boxes", (huggingface_owl.FORMAT,), open_detection.described, detection_heads, alone
+    ),
 )
 
 
@@ -50,7 +55,7 @@ def family_of(checkpoint, part, format):
 
     Args:
         checkpoint: An open `Checkpoint`.
-        part: `"image"` or `"text"`, which is the decoder of a file that writes.
+        part: `"image"`, `"heads"`, or `"text"`, which is the decoder of a file that writes.
         format: One of `describe.LIBRARIES`, or `"auto"`.
 
     Raises:

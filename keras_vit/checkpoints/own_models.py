@@ -13,6 +13,7 @@ from keras_vit.checkpoints.files.read import RUN, TRAINED
 from keras_vit.layers.base import Layer
 from keras_vit.models.backbone import TOWERS
 from keras_vit.models.dit import INPUTS
+from keras_vit.models.open_detector import PARTS
 from keras_vit.models.two_towers import two_towers
 from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
@@ -69,7 +70,7 @@ def read_own(path, part, overrides, sha256=None):
     _check_texts(model, structure, path)
     if part == "text":
         return model.get_layer(TOWERS[1])
-    if structure == "captioner":
+    if structure in ("captioner", "open_detector"):
         return model
     image, text, similarity = map(model.get_layer, TOWERS)
     numbers = {name: getattr(similarity, f"logit_{name}", None) for name in ("scale", "bias")}
@@ -89,7 +90,7 @@ def _opened(path, sha256):
 
 def _check_texts(model, structure, path):
     """Raises ValueError for a model without texts."""
-    if structure not in ("towers", "captioner"):
+    if structure not in ("towers", "captioner", "open_detector"):
         raise ValueError(
             f"{str(path)!r} must have an image tower, and a text tower or decoder. Received: {model.name!r}"
         )
@@ -129,7 +130,8 @@ def load_own(model, source, options, sha256=None):
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
     alone = structures[0] == "dit"
-    parts, others = ([each] if alone else [*map(each.get_layer, TOWERS[:2])] for each in (model, other))
+    names = {"open_detector": (PARTS[0], *PARTS[:0:-1])}.get(structures[0], TOWERS[:2])  # the texts' last
+    parts, others = ([each] if alone else [*map(each.get_layer, names)] for each in (model, other))
     pairs = zip(_settings(parts), _settings(others))
     if wrong := next((pair for pair in pairs if pair[0] != pair[1]), None):
         raise ValueError(

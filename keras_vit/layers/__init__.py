@@ -21,13 +21,16 @@ from keras_vit.layers.heads.end_pool import EndPool
 from keras_vit.layers.heads.instance_masks import BoxesAndMasks, InstanceMasks
 from keras_vit.layers.heads.mask_decoder import MaskDecoder
 from keras_vit.layers.heads.pixel_head import PixelHead
+from keras_vit.layers.heads.place_boxes import Objectness, PlaceBoxes
 from keras_vit.layers.heads.point_boxes import PointBoxes
 from keras_vit.layers.heads.pose_head import PoseHead
 from keras_vit.layers.heads.query_decoder import QueryDecoder
+from keras_vit.layers.heads.query_logits import QueryLogits
 from keras_vit.layers.heads.query_masks import QueryMasks
 from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
 from keras_vit.layers.heads.token_pool import TokenPool
+from keras_vit.layers.heads.top_boxes import TopBoxes
 from keras_vit.layers.inputs.conv_stem import ConvStem
 from keras_vit.layers.inputs.frames import Frames
 from keras_vit.layers.inputs.padding_mask import PaddingMask
@@ -65,15 +68,18 @@ __all__ = [
     "MaskDecoder",
     "MergingBlock",
     "MultiHeadSelfAttention",
+    "Objectness",
     "PaddingMask",
     "PatchDropout",
     "PatchEncoder",
     "Patches",
     "PixelHead",
+    "PlaceBoxes",
     "PointBoxes",
     "PoseHead",
     "Positions",
     "QueryDecoder",
+    "QueryLogits",
     "QueryMasks",
     "QueryTokens",
     "RelativePositions",
@@ -89,6 +95,7 @@ __all__ = [
     "TimeEmbedding",
     "TimeSteps",
     "TokenPool",
+    "TopBoxes",
     "TransformerBlock",
     "Tubelets",
     "Unmerge",

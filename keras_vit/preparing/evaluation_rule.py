@@ -11,7 +11,7 @@ DEFAULT = {
     "interpolation": "bilinear",
     "antialias": False,
 }
-RESIZES = ("direct", "crop", "squash", "window", "aspect")
+RESIZES = ("direct", "crop", "squash", "window", "aspect", "pad")
 POSITIONS = ("bicubic", "bilinear")
 OFFSETS = {"round": round, "floor": math.floor}  # torchvision's and timm's; transformers'
 

@@ -12,6 +12,7 @@ from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.models.metadata import metadata
 from keras_vit.preparing.clip_preparation import prepared
 from keras_vit.preparing.evaluation_rule import DEFAULT, before_crop, checked, crop_start
+from keras_vit.preparing.padded import padded_matrices
 from keras_vit.preparing.pixel_range import range_of, warn_unscaled
 from keras_vit.utils import checks
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
@@ -26,7 +27,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     - `resize`: `"direct"` squashes an image to the model's size. `"crop"` resizes its shorter side to
       `size / crop_pct` and takes the center; `"squash"` resizes both sides so. `"window"` takes the center as it is.
       `"aspect"` cuts the image to the model's aspect ratio, then resizes it: as Keras's
-      `image_dataset_from_directory(..., crop_to_aspect_ratio=True)`.
+      `image_dataset_from_directory(..., crop_to_aspect_ratio=True)`. `"pad"` pads an image on the right and below
+      with black to a square, and resizes that bilinearly after a Gaussian filter, as OWLv2's processor does.
     - `crop_pct`: a number from 0 to 1; for `"squash"` also a pair, for height and width.
     - `crop_offset`: where the crop begins if the rest is odd. `"round"`: at the rounded half of it, as torchvision and
       timm do. `"floor"`: at the half rounded down, as transformers does.
@@ -98,6 +100,10 @@ class Preparation:
             warn_unscaled(self.model, images)
         return images
 
+    def sized(self, image):
+        """Returns the `(height, width)` of an image, and what `preprocess` makes of it, `(*size, channels)`."""
+        return _open(image, self.shape[-1], lambda pixels: (pixels.shape[:2], self._cut(pixels)), self.range)
+
     def resized(self, image, size_of):
         """Returns the `(height, width)` of an image, and its pixels at the size that a function makes of it.
 
@@ -113,7 +119,8 @@ class Preparation:
     def _cut(self, pixels):
         """Returns the pixels of an image, `(height, width, channels)`, resized and cropped."""
         height, width = self.size
-        return _within(_prepare(pixels, self.rule["full_size"], self.rule)[:height, :width], self.range)
+        low = 0 if self.range is None else self.range[0]
+        return _within(_prepare(pixels, self.rule["full_size"], self.rule, low)[:height, :width], self.range)
 
 
 def evaluation_rule(model):
@@ -145,11 +152,13 @@ def data_resize(size, rule):
     return None if rule["resize"] == "direct" else rule["resize"]
 
 
-def _prepare(image, size, rule):
-    """Resizes and crops one image, `(height, width, channels)`."""
+def _prepare(image, size, rule, black=0):
+    """Resizes and crops one image, `(height, width, channels)`; what is padded has the value `black`."""
     shape = image.shape[:2]
     if rule["resize"] == "direct":
         return _resize(image, size, rule)
+    if rule["resize"] == "pad":
+        return _between(padded_matrices(shape, size), image - black if black else image) + np.float32(black)
     if rule["resize"] == "window":
         share = min(1, *(have / want for have, want in zip(shape, size)))  # a smaller image is enlarged
         box = [round(share * want) for want in size]
@@ -181,8 +190,7 @@ def _within(pixels, limits):
 def _resize(image, size, rule):
     if not rule["antialias"] or rule["interpolation"] == "area":
         matrix = _areas if rule["interpolation"] == "area" else resize_matrix
-        rows, columns = (matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
-        return np.matmul(columns, _weighted(rows, image)).astype("float32")
+        return _between([matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size)], image)
     from PIL import Image
 
     method = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[rule["interpolation"]]
@@ -195,6 +203,12 @@ def _resize(image, size, rule):
         ]
         resized = np.stack([np.asarray(part) for part in parts], axis=2)
     return resized.reshape(*size, image.shape[2])
+
+
+def _between(matrices, image):
+    """Returns an image, float32 `(*target, channels)`, resized by a matrix of its rows and one of its columns."""
+    rows, columns = matrices
+    return np.matmul(columns, _weighted(rows, image)).astype("float32")
 
 
 def _weighted(matrix, image):

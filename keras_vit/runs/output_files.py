@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from keras_vit.models.box_outputs import EDGES
 from keras_vit.utils.depth_maps import colored_map, depth_png
 from keras_vit.utils.images import image_size, opened, save_like
 
@@ -19,6 +20,14 @@ def labels(task, output, path, answer, source):
     least = task.thresholds_by_name()
     rows = pairs(task, output, path, answer, source)
     return [{**row, "threshold": least[row["name"]], "holds": bool(row["value"] >= least[row["name"]])} for row in rows]
+
+
+def in_photo(output, size, rule):
+    """Returns boxes as shares of an image of `(height, width)`: of a model that sees it padded to a square, too."""
+    if rule["resize"] != "pad":
+        return output
+    sides = np.tile(size, 2).astype("float32")
+    return np.concatenate([output[:, :EDGES] * max(size) / sides, output[:, EDGES:]], axis=1)
 
 
 def objects(task, output, path, answer, size):

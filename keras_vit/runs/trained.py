@@ -9,8 +9,9 @@ import keras
 
 from keras_vit import config
 from keras_vit.config import cookbook
-from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
-from keras_vit.models.outputs import count_classes, labels_beside, logits_by, num_classes
+from keras_vit.models.inputs import image_shape
+from keras_vit.models.outputs import labels_beside, logits_by, num_classes
+from keras_vit.runs.alone import check_images, names_of, task_of
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training import rundir
 from keras_vit.traits import Traits
@@ -44,11 +45,10 @@ class Trained:
 
         Of a file outside a run directory it is a stand-in, to classify arrays of the model's size.
         """
-        name, gives = pathlib.Path(self.file).stem, self.about.gives
-        task = config.Depth() if gives == "depth" else config.Classify(multilabel=gives == "labels")
-        task = config.Regress.of_numbers(self.model) if gives == "numbers" else task
-        task = config.ClassifyClips.of_clips(self.model) if len(self.size) == CLIPS - 1 else task
-        recipe = self.recipe or config.Recipe(name=name, task=task, model={}, data=config.Data(source=""))
+        recipe = self.recipe
+        if recipe is None:
+            name, task = pathlib.Path(self.file).stem, task_of(self.about)
+            recipe = config.Recipe(name=name, task=task, model={}, data=config.Data(source=""))
         task = dataclasses.replace(recipe.task, classes=tuple(self.class_names))
         return dataclasses.replace(recipe, task=task.of_model(self.model))
 
@@ -190,7 +190,7 @@ def _refuse(path, target, own):
 
 def _of_run(folder, file):
     model, recipe, class_names, data = rundir.load(folder, file)
-    _check_images(model, folder / file)
+    check_images(model, folder / file)
     home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
     trained = Trained(model, recipe, class_names, str(folder / file), home, folder, bool(data.get("arrays")))
     if class_names and not trained.task.fits(model):
@@ -203,29 +203,13 @@ def _of_run(folder, file):
 
 def _alone(path):
     model = rundir.read_model(path)
-    names = _names(Traits(model), path, lambda: labels_beside(path))
+    names = names_of(Traits(model), path, lambda: labels_beside(path))
     return Trained(model, None, names, str(path), path.with_suffix(""))
 
 
 def _in_memory(model):
-    names, home = _names(Traits(model), model.name), pathlib.Path("exports", model.name)
+    names, home = names_of(Traits(model), model.name), pathlib.Path("exports", model.name)
     return Trained(model, None, names, model.name, home, in_memory=True)
-
-
-def _names(about, path, beside=lambda: None):
-    """Returns the class names of a model without a recipe; raises ValueError unless it takes images and classifies."""
-    model = about.model
-    _check_images(model, path)
-    if len(model.inputs) > 1:
-        raise ValueError(
-            f"{str(path)!r} must take images alone: what a model does with more inputs is in its run directory. "
-            f"Received: {len(model.inputs)} inputs"
-        )
-    if about.gives in ("depth", "numbers"):
-        return ()
-    classes = _classes(about, path)
-    names = about.labels or beside() or ()
-    return names if len(names) == classes else tuple(map(str, range(classes)))
 
 
 def forward(model, eager=False):
@@ -238,32 +222,3 @@ def forward(model, eager=False):
     compute = functools.partial(model, training=False) if eager else functools.partial(run, model)
     as_logits = logits_by(model)
     return lambda images: as_logits(keras.ops.convert_to_numpy(compute(images)))
-
-
-def _check_images(model, path):
-    """Raises ValueError unless a model takes images, or clips, of known size."""
-    shapes = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
-    images = [shape for shape in shapes if len(shape) in (IMAGES, CLIPS)]
-    if len(images) != 1 or None in images[0][1:]:
-        received = (
-            f"input shape {shapes[0] if len(shapes) == 1 else shapes}" if shapes else "a model without a known input"
-        )
-        raise ValueError(
-            f"{str(path)!r} must be a model of images, (batch, height, width, channels) of known size. "
-            f"Received: {received}"
-        )
-
-
-def _classes(about, path):
-    """Returns the number of classes of a classifier; raises ValueError for any other model."""
-    gives = about.model.output_shape
-    if about.gives == "embeddings":
-        raise ValueError(f"{str(path)!r} must be an image classifier: it returns embeddings. See zero_shot_classifier")
-    if about.features:
-        raise ValueError(f"{str(path)!r} must be an image classifier: it has no head. Received: output shape {gives}")
-    if not (isinstance(gives, tuple) and len(gives) == 2 and gives[1]):
-        raise ValueError(
-            f"{str(path)!r} must be an image classifier: outside a run directory, its outputs must be (batch, "
-            f"classes). Received: output shape {gives}"
-        )
-    return gives[1] if about.gives == "labels" else count_classes(about.model)

@@ -55,7 +55,7 @@ def test_invalid_rules_are_named():
     assert not unexpected(
         (lambda entries=entries: checked({**whole, **entries}), pattern)
         for entries, pattern in [
-            ({"resize": "pad"}, "resize='pad'"),
+            ({"resize": "stretch"}, "resize='stretch'"),
             ({"crop_offset": "ceil"}, "crop_offset='ceil'"),
             ({"interpolation": "lanczos"}, "interpolation='lanczos'"),
             ({"resize": "crop", "crop_pct": [0.9, 0.9]}, "crop_pct=.0.9, 0.9."),

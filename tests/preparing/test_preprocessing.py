@@ -192,8 +192,8 @@ def test_bad_images_are_named(tmp_path):
     for share in (0, 1.5, None):
         with pytest.raises(ValueError, match=f"crop_pct={share}"):
             preprocess(model({**CROP, "crop_pct": share}), [PHOTO])
-    with pytest.raises(ValueError, match="resize='pad'"):
-        preprocess(model({**CROP, "resize": "pad"}), [PHOTO])
+    with pytest.raises(ValueError, match="resize='stretch'"):
+        preprocess(model({**CROP, "resize": "stretch"}), [PHOTO])
 
 
 def test_other_things_than_images_are_named():

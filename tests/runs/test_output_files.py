@@ -74,3 +74,10 @@ def test_near_is_bright_for_meters_and_for_inverse_depth(tmp_path):
     found = [np.asarray(Image.open(tmp_path / f"{name}.png")).astype(int) for name in "ab"]
     np.testing.assert_allclose(*found, atol=1)
     assert (np.diff(found[0].sum(-1).ravel()) < 0).all()
+
+
+def test_boxes_of_a_padded_image_become_shares_of_the_photograph():
+    output = np.array([[0.1, 0.2, 0.3, 0.4, 0.9]], "float32")
+    assert written.in_photo(output, (50, 100), {"resize": "direct"}) is output
+    found = written.in_photo(output, (50, 100), {"resize": "pad"})
+    np.testing.assert_allclose(found, [[0.2, 0.2, 0.6, 0.4, 0.9]], rtol=1e-6)

@@ -15,9 +15,12 @@ from keras_vit.checkpoints.files import pytorch
 from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.files.tensorflow_h5 import open_h5
 from keras_vit.checkpoints.files.wrapped import (
+    FIRST_OF_HEADS,
+    FIRST_OF_TEXT,
     GENERATION,
     OPEN_CLIP,
     PAIR,
+    detects,
     of_open_clip,
     other_decoder,
     unwrap,
@@ -30,6 +33,7 @@ FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
 RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
 CONFIGS = ("config.json", "preprocessor_config.json", "processor_config.json")
+FIRST = {"text": FIRST_OF_TEXT, "heads": FIRST_OF_HEADS}  # where other parts than the image tower begin
 MAX_JSON = 2**26  # bytes of a configuration
 KERAS_HUB = (
     "it is a model of KerasHub, whose weights have other names. Load it with keras_hub, or load its source here, such "
@@ -94,12 +98,18 @@ class Files(NamedTuple):
         """Whether there is a decoder that writes about images."""
         return writes(self.shapes)
 
+    @property
+    def detects(self):
+        """Whether there are heads that find what texts name."""
+        return detects(self.shapes)
+
     def settings(self, name):
         """Returns the content of a configuration by its file's name; `{}` if there is none."""
         return {} if self.folder is None else _json(self.folder / name)
 
     def part(self, part="image"):
-        """Returns the `Checkpoint` of a part: `"image"` for a Vision Transformer, or `"text"` for the texts'.
+        """Returns the `Checkpoint` of a part: `"image"` for a Vision Transformer, `"text"` for the texts', or
+        `"heads"`.
 
         Raises:
             ValueError: If there is none, or its configuration is damaged.
@@ -112,11 +122,11 @@ class Files(NamedTuple):
         config, processor, nested = map(self.settings, CONFIGS)
         processor = nested if "image_processor" in nested else processor  # as transformers prefers
         with _one_error(self.path):
-            if part == "text":
-                (names, found), prefix, others = unwrap_text(self.shapes), "", 0
+            if part in FIRST:
+                (names, found), prefix, others = unwrap_text(self.shapes, FIRST[part]), "", 0
             else:
                 names, prefix, others, found = unwrap(self.shapes)
-        found += [] if self.writes or part == "text" else other_decoder(config)
+        found += [] if self.writes or part in FIRST else other_decoder(config)
         if part == "text" and self.folder is not None:
             config = config | self.settings(OPEN_CLIP) | {GENERATION: self.settings(GENERATION)}
         elif config.get("model_type") == PAIR and isinstance(config.get("encoder"), dict):

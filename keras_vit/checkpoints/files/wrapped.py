@@ -28,6 +28,8 @@ FIRST_OF_DIT = re.compile(r"(?P<prefix>(?:.+?\.)??)(?:x_embedder\.proj\.weight|p
 # The same of RF-DETR.
 FIRST_OF_RF_DETR = re.compile(r"(?P<prefix>(?:.+?\.)??)transformer\.decoder\.ref_point_head\.layers\.0\.weight")
 WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT, FIRST_OF_RF_DETR)  # models of which no tensor is left out
+# The same of heads on patches that find what texts name: OWL-ViT's, OWLv2's.
+FIRST_OF_HEADS = re.compile(r"(?P<prefix>(?:.+?\.)??)class_head\.dense0\.weight")
 # Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
 OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume
@@ -38,6 +40,7 @@ PASSED_OVER = re.compile(
     r"n_averaged|(text|neck|transformer|token_embedding|ln_final|(dino|ibot)_(head|loss)).*|(.*\.)?logit_(scale|bias)"
     r"|decoder\.(transformer|model\.decoder|lm_head|output_projection)\..*|enc_to_dec_proj\..*"
     r"|positional_embedding|visual_projection\..*|input_resolution|context_length|vocab_size"
+    r"|(box|class|objectness)_head\.(dense\d|logit_(scale|shift))\..*|layer_norm\.(weight|bias)|box_bias"
 )
 # The table of words of a decoder that writes about images: GPT-2's, TrOCR's, BLIP's.
 WRITTEN = re.compile(
@@ -146,6 +149,11 @@ def writes(names):
     """
     asked = any(name.startswith("text_encoder.") for name in names)
     return any(map(WRITTEN.fullmatch, names)) and any(map(ABOUT_IMAGES.match, names)) and not asked
+
+
+def detects(names):
+    """Returns whether a file has heads that find what texts name, by its tensors' names."""
+    return any(map(FIRST_OF_HEADS.fullmatch, names))
 
 
 def other_decoder(config):

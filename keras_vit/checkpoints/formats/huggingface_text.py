@@ -33,6 +33,8 @@ CLIP = {**huggingface_clip.CLIP, "num_attention_heads": 8, "eos_token_id": VOCAB
 SIGLIP = huggingface_clip.SIGLIP
 OWN_END = ("metaclip_2", "metaclip_2_text_model")  # whose 2 is an id; elsewhere it was a mistake that was kept
 DEFAULTS = dict.fromkeys(("clip", "clip_text_model", *OWN_END), CLIP)
+DETECTORS = tuple(f"{kind}{part}" for kind in ("owlvit", "owlv2") for part in ("", "_text_model"))
+DEFAULTS |= dict.fromkeys(DETECTORS, CLIP)
 DEFAULTS |= dict.fromkeys((f"siglip{n}{kind}" for n in ("", "2") for kind in ("", "_text_model")), SIGLIP)
 OURS = {"num_heads": "num_heads", "block.gelu": "gelu", "norm.epsilon": "epsilon"}
 
@@ -89,7 +91,7 @@ def _pooling(config, vocabulary):
             f"No tensor shows where a text ends, and CLIP has {VOCABULARY} ids, not {vocabulary}: pass pooling."
         )
     kind, end = config.get("model_type"), config.get("eos_token_id", CLIP["eos_token_id"])
-    if end == 2 and kind not in OWN_END:
+    if kind in DETECTORS or (end == 2 and kind not in OWN_END):
         return {"pooling": "largest"}, transformers_config.CONFIG
     return {"pooling": "end", "end": end}, transformers_config.CONFIG
 

@@ -45,6 +45,8 @@ PUBLISHED = {  # without a file: what the published models' says
     | {"keep_aspect_ratio": True, "ensure_multiple_of": 14},
     "ViTPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
     "RF-DETR": _processor(IMAGENET, 2, {"height": 560, "width": 560}),
+    "OWL-ViT": _processor(CLIP, 3, {"height": 768, "width": 768}),
+    "OWLv2": _processor(CLIP, 2, {"height": 960, "width": 960}) | {"do_pad": True},
 }
 # Classes of transformers that only resize, crop and normalize, with what they do where their file says nothing.
 CLASSES = {
@@ -58,6 +60,8 @@ CLASSES = {
     "DINOv3ViT": _processor(IMAGENET, 2),
     "DPT": _processor(HALF, 3, {"height": 384, "width": 384}),
     "Flava": _processor(CLIP, 3, None, 224),
+    "OwlViT": _processor(CLIP, 3, {"height": 768, "width": 768}),
+    "Owlv2": _processor(CLIP, 2, {"height": 960, "width": 960}) | {"do_pad": True},
     "Siglip": _processor(HALF, 3) | {"default_to_square": False},
     "VideoMAE": _processor(IMAGENET, 2, EDGE, {"height": 224, "width": 224}),
     "Vivit": _processor(HALF, 2, {"shortest_edge": 256}, {"height": 224, "width": 224}),
@@ -71,13 +75,9 @@ PROCESSOR_KINDS = {
     "MAE": "ViT", "BEiT": "Beit", "YOLOS": "Yolos", "DINOv2": "Bit", "DINOv3": "DINOv3ViT", "SigLIP": "Siglip",
     "ViLT": "Vilt",
 }  # fmt: skip
-PROCESSOR_KINDS |= {
-    "BLIP": "Blip",
-    "ViViT": "Vivit",
-    "Depth Anything": "DPT",
-    "ViTPose": "VitPose",
-    "RF-DETR": "RfDetr",
-}
+PROCESSOR_KINDS |= {"BLIP": "Blip", "ViViT": "Vivit", "Depth Anything": "DPT", "ViTPose": "VitPose"}
+PROCESSOR_KINDS |= {"OWL-ViT": "OwlViT", "OWLv2": "Owlv2"}
+PROCESSOR_KINDS |= {"RF-DETR": "RfDetr"}
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
 ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.
@@ -170,10 +170,14 @@ def read_processor(processor, kind):
         )
     any_aspect = bool(processor) and (name in ANY_ASPECT or options.get("keep_aspect_ratio"))
     patterns = [OPTIONS, ASPECT_OPTIONS] if any_aspect else [OPTIONS]
+    if name == "Owlv2":
+        entries.pop("do_pad", None)
     if name == "DPT" and options["size"] == _rounded(options["size"], options.get("ensure_multiple_of", 1)):
         entries.pop("ensure_multiple_of", None)
     other = [f"{k}={v!r}" for k, v in entries.items() if v and not any(pattern.fullmatch(k) for pattern in patterns)]
     resized = {"resize": "direct", "crop_pct": None} if any_aspect else _resized(options)
+    if name == "Owlv2" and resized is not None:
+        resized = {**resized, "resize": "pad"} if options["do_pad"] else None
     if other or resized is None or not options.get("do_resize", True):
         names = ("do_resize", "size", "do_center_crop", "crop_size")
         other = other or [f"{name}={options[name]!r}" for name in names if name in options]

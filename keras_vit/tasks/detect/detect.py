@@ -1,15 +1,15 @@
 """Object detection: a box and a class for every object."""
 
-import math
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_vit.models.box_outputs import likely
+from keras_vit.models.metadata import metadata
 from keras_vit.models.options import flat, merged
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense, refusals
@@ -29,8 +29,6 @@ HEADS = {
     "decoder": {"depth": 6},
     "deformable": {"width": None, "depth": None, "groups": None},
 }
-DEFORMABLE = {"width": 256, "depth": 3, "groups": 13}  # what `None` means without weights that say it
-PRIOR = 0.1  # initial score of each class at each position, as in "Objects as Points"
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,14 +129,19 @@ class Detect(WithHead, Task):
             )
         return task
 
+    def of_model(self, model):
+        """Returns the task with what a model says: its least score, and whether a box may have several classes."""
+        score, several = metadata(model).get("score"), getattr(model.layers[-1], "end", None) == "sigmoid"
+        task = self if score is None else replace(self, score=score)
+        return replace(task, head="deformable") if several and task.head_kind != "deformable" else task
+
     def fits(self, model):
         """Returns whether the model's output is `(batch, most, 4 + classes)`."""
         return model.output_shape[1:] == (self.most, 4 + len(self.classes))
 
     def model(self, **arguments):
         """Builds the model from images, `(batch, height, width, channels)`, 0..255, to `(batch, most, 4 + classes)`."""
-        from keras_vit.layers import PointBoxes, SetBoxes
-        from keras_vit.models.map_heads import with_head
+        from keras_vit.tasks.detect import box_heads
 
         self.check()
         if self.head_kind == "tokens":
@@ -147,69 +150,8 @@ class Detect(WithHead, Task):
                 raise ValueError(f"The registers are the task's boxes. Received: registers={registers!r}")
             arguments = merged(arguments, {"tokens": {"registers": self.most}})
         encoder = dense.encoder(arguments, len(self.classes), "detector")
-        if self.head_kind == "points":
-            start = np.array([0.0] * 4 + [math.log(PRIOR / (1 - PRIOR))] * len(self.classes), "float32")
-            maps = dense.dpt(encoder, len(start), self.head_options["width"], start)
-            output = PointBoxes(self.most, name="boxes")(maps)
-        elif self.head_kind == "deformable":
-            output = with_head(encoder, self._decoder(encoder, arguments)).output
-        else:
-            maps = self._tokens(encoder) if self.head_kind == "tokens" else self._queries(encoder, **self.head_options)
-            output = SetBoxes(name="boxes")(maps)
+        output = box_heads.BUILD[self.head_kind](self, encoder, arguments)
         return dense.finished(encoder, output, arguments, self.classes, "detector")
-
-    def _decoder(self, encoder, arguments):
-        """Returns what `models.map_heads.with_head` takes; of weights with such a head its own sizes."""
-        from keras_vit.models import anatomy
-
-        stated = dense.head_in(arguments.get("weights")) if arguments.get("head") != "new" else None
-        stated = stated if stated and stated["kind"] == "boxes" else {}
-        own = {name: value for name, value in self.head_options.items() if value is not None}
-        width, depth = own.get("width", DEFORMABLE["width"]), len(anatomy.blocks(encoder))
-        return {
-            "kind": "boxes",
-            "blocks": tuple(dict.fromkeys(math.ceil(i * depth / 4) - 1 for i in (1, 2, 3, 4))),
-            "normed": True,
-            **DEFORMABLE,
-            "num_heads": max(width // 32, 1),
-            "cross_heads": max(width // 16, 1),
-            "mlp_dim": 8 * width,
-            **stated,
-            **own,
-            "units": len(self.classes),
-            "queries": self.most,
-            "kept": None,
-            "masks": None,
-        }
-
-    def _tokens(self, encoder):
-        """Returns boxes and logits of the box tokens, `(batch, 1, most, 4 + classes + 1)`, a symbolic tensor."""
-        from keras_vit.layers import SetHead
-        from keras_vit.models import anatomy
-
-        last, patches, x = anatomy.num_prefix(encoder), math.prod(anatomy.grid(encoder)), encoder.output
-        x = keras.layers.Cropping1D((last - self.most, patches), name="box_tokens", dtype=x.dtype)(x)
-        x = keras.layers.Reshape((1, *x.shape[1:]), name="box_sets", dtype=x.dtype)(x)
-        return SetHead(len(self.classes), 3, name="head", dtype=encoder.dtype_policy)(x)
-
-    def _queries(self, encoder, depth):
-        """Returns boxes and logits after each block, `(batch, blocks, most, 4 + classes + 1)`, a symbolic tensor."""
-        from keras_vit.layers import QueryDecoder
-        from keras_vit.models import anatomy
-
-        block = encoder.get_layer("block_0")
-        decoder = QueryDecoder(
-            len(self.classes),
-            self.most,
-            block.num_heads,
-            block.mlp_dim,
-            depth=depth,
-            grid=anatomy.grid(encoder),
-            dropout=block.dropout,
-            name="head",
-            dtype=encoder.dtype_policy,
-        )
-        return decoder(dense.patches(encoder, encoder.output))
 
     def learner(self, model, teacher=None):
         """Returns the model without its last layer: its output is the `y_pred` of `PointLoss` or another loss here."""
