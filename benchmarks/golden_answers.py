@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import keras
 import numpy as np
-import safetensors
 import scipy.special
 
 import keras_vit
+from keras_vit.checkpoints.files.read import open_files
 from keras_vit.explain.embedding import unit
 from keras_vit.inference import segment_maps, segmentation
 from keras_vit.inference.open_detection import found, logits_of
@@ -258,6 +258,29 @@ def blocks_of(model):
     return [layer for layer in model.layers if layer.name.startswith("block_")]
 
 
+DIRECT = {"mean": 0.0, "std": 1.0, "value_range": (0, 1)}  # pixels that are normalized already
+
+
+def detector(path, inputs):
+    """Returns logits, boxes by center, width and height, and masks; Roboflow's golden file has three heads."""
+    images = inputs["images_nhwc"]
+    heads = {"num_heads": 3} if path.suffix == ".pth" else {}
+    model = keras_vit.from_checkpoint(path, image_size=images.shape[1:3], **DIRECT, **heads)
+    outputs = {"sets": model.get_layer("boxes").input}
+    masks = [layer.output for layer in model.layers if layer.name == "masks"]
+    outputs |= {"masks": masks[0]} if masks else {}
+    found = keras.Model(model.input, outputs)(images.astype("float32"), training=False)
+    (first, *_, last), answers = keras.ops.unstack(found["sets"], axis=1), {}
+    for name, sets in {"": last, "encoder_": first}.items():
+        top, left, bottom, right = keras.ops.unstack(sets[..., :4], axis=-1)
+        answers[f"{name}boxes"] = keras.ops.stack(
+            [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top], axis=-1
+        )
+        answers[f"{name}logits"] = sets[..., 4:]
+    masks = {"masks_nhwc": keras.ops.moveaxis(found["masks"], 1, -1)} if "masks" in found else {}
+    return answers | masks
+
+
 OF_TOWERS = ("clip", "metaclip_2", "siglip", "siglip2")
 FAMILIES = {
     "towers of transformers": Family(
@@ -306,6 +329,9 @@ FAMILIES = {
         ("images_nhwc", "tokens", "query_images_nhwc", "photos"),
         owl,
     ),
+    "rf-detr": Family(
+        lambda config, names: "transformer.decoder.ref_point_head.layers.0.weight" in names, ("images_nhwc",), detector
+    ),
     "vitpose": Family(lambda config, names: config.get("model_type") == "vitpose", ("images_nhwc",), pose),
 }
 
@@ -316,11 +342,8 @@ def answers(folder):
     path = next(folder.glob("checkpoint.*"))
     files = [folder / name for name in ("config.json", "open_clip_config.json")]
     config = next((json.loads(file.read_text()) for file in files if file.exists()), {})
-    if path.suffix == ".npz":
-        names = np.load(path).files
-    else:
-        with safetensors.safe_open(path, framework="np") as file:
-            names = list(file.keys())
+    with open_files(path) as files:
+        names = list(files.shapes)
     family = next((family for family in FAMILIES.values() if family.tells(config, names)), None)
     if family is None:
         raise ValueError(
