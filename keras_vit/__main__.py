@@ -14,7 +14,18 @@ with ending():  # the imports take half a second
     import tyro
 
     from keras_vit import __version__
-    from keras_vit.commands import checkpoints, dashes, features, helping, people, recipes, runs, training, words
+    from keras_vit.commands import (
+        checkpoints,
+        dashes,
+        features,
+        finding,
+        helping,
+        people,
+        recipes,
+        runs,
+        training,
+        words,
+    )
     from keras_vit.commands.quiet import quiet
 
 COMMANDS = {
@@ -37,6 +48,7 @@ COMMANDS = {
     "pca": features.draw_components,
     "anomaly": features.find_anomalies,
     "zero-shot": words.print_zero_shot,
+    "find": finding.print_found,
     "caption": words.print_captions,
     "poses": people.print_poses,
     "checkpoints": checkpoints.print_checkpoints,

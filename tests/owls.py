@@ -16,8 +16,8 @@ SIDE = 16
 KINDS = {False: "owlvit", True: "owlv2"}
 
 
-def small(two=False, seed=0, dtype=None):
-    """Returns a detector whose words are those of `tests.towers`; with `two` OWLv2's."""
+def small(two=False, seed=0, dtype=None, words=None):
+    """Returns a detector whose words are those of `tests.towers`; with `two` OWLv2's. `words` is a table in it."""
     image = keras_vit.vit(
         None, image_size=SIDE, patch_size=8, width=WIDTH, depth=1, num_heads=2, mlp_dim=8, pooling="none",
         num_classes=0, tokens={"class_token": True, "pre_norm": True},
@@ -25,7 +25,7 @@ def small(two=False, seed=0, dtype=None):
     )  # fmt: skip
     text = keras_vit.text_tower(
         vocabulary=len(WORDS), length=LENGTH, width=6, depth=1, num_heads=2, pooling="largest", projection=UNITS,
-        dtype=dtype,
+        metadata={"words": words} if words else None, dtype=dtype,
     )  # fmt: skip
     heads = detection_heads(**heads_for(image, text, width=WIDTH, units=UNITS, objectness=two, dtype=dtype))
     model = open_detector(image, text, heads)

@@ -7,13 +7,13 @@ import keras
 import numpy as np
 
 from keras_vit.checkpoints.files.own import HEAD_METADATA
+from keras_vit.inference.overlaps import overlaps
 from keras_vit.inference.queries import Eyes, Queries, queries_for
 from keras_vit.layers import QueryLogits, TopBoxes
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill
 from keras_vit.models.metadata import keep
 from keras_vit.models.open_detector import features_of
-from keras_vit.tasks.detect.overlap import iou
 from keras_vit.utils import checks
 
 
@@ -120,8 +120,8 @@ def _kept(boxes, best, suppression):
     kept = np.ones(len(boxes), bool)
     for i in range(len(boxes)):
         if kept[i]:
-            shares = keras.ops.convert_to_numpy(iou(boxes[i : i + 1], boxes[i + 1 :]))[0]
-            kept[i + 1 :] &= ~((shares > suppression) & (best[i + 1 :] == best[i]))
+            close = overlaps(boxes[i + 1 :], boxes[i]) > suppression
+            kept[i + 1 :] &= ~(close & (best[i + 1 :] == best[i]))
     return kept
 
 

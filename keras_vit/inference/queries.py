@@ -8,11 +8,11 @@ import numpy as np
 
 from keras_vit.explain.embedding import unit
 from keras_vit.explain.towers import Towers
+from keras_vit.inference.overlaps import generalized, overlaps
 from keras_vit.inference.zero_shot import SLOT, class_vectors
 from keras_vit.models.open_detector import PARTS, features_of, is_open_detector
 from keras_vit.models.outputs import check_labels
 from keras_vit.preparing.preprocessing import Preparation, listed
-from keras_vit.tasks.detect.overlap import generalized_iou, iou
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import run
 
@@ -27,10 +27,10 @@ class Queries(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What an open detector sees in the patches of images."""
+    """What an open detector sees in the patches of images: a last batch is filled up, and has more rows than sizes."""
 
-    features: Any  # (images, patches, width)
-    boxes: np.ndarray  # (images, patches, 4): top, left, bottom, right, as shares
+    features: Any  # (rows, patches, width)
+    boxes: np.ndarray  # (rows, patches, 4): top, left, bottom, right, as shares
     sizes: list  # (height, width) of each image
 
 
@@ -59,7 +59,7 @@ class Eyes:
         self.square = resize == "pad"
 
     def see(self, images, batch_size):
-        """Yields a `Seen` for each few images; a last batch is filled up, so that it needs no graph of its own."""
+        """Yields a `Seen` for each few images; a last batch is filled up, so that nothing is compiled for it."""
         images = listed(images)
         if not images:
             raise ValueError("`images` must contain an image. Received: an empty list")
@@ -68,8 +68,7 @@ class Eyes:
             pixels = np.stack([pixels for _, pixels in some])
             missing = batch_size - len(some) if first else 0
             filled = np.concatenate([pixels, np.repeat(pixels[-1:], missing, axis=0)])
-            tokens = run(self.image, filled)[: len(some)]
-            features = features_of(self.heads, tokens)
+            features = features_of(self.heads, run(self.image, filled))
             boxes = keras.ops.convert_to_numpy(self.heads.get_layer("places")(features))
             yield Seen(features, boxes, [size for size, _ in some])
 
@@ -205,5 +204,5 @@ def patch_of(raw, boxes, objects, place, sides):
 
 def _overlaps(boxes, box):
     """Returns the overlap of boxes with one, `(boxes,)`: generalized, and so below 0, if none overlaps."""
-    shares = keras.ops.convert_to_numpy(iou(boxes, box[None]))[:, 0]
-    return shares if shares.any() else keras.ops.convert_to_numpy(generalized_iou(boxes, box[None]))[:, 0]
+    shares = overlaps(boxes, box)
+    return shares if shares.any() else generalized(boxes, box)

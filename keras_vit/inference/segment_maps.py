@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_vit.models.box_outputs import likely
 from keras_vit.tasks.segment import pixels
 from keras_vit.utils import checks
 from keras_vit.utils.images import strips
@@ -134,6 +135,36 @@ def instance_map(class_logits, mask_logits, frame, threshold=0.5):
         if area and score >= threshold:
             found[mask] = len(segments)
             segments.append(_segment(len(segments), labels[query], score))
+    return found, segments
+
+
+def boxed_map(output, classes, photo, threshold=0.5, several=True):
+    """Returns the instances of a photo by a detector with a mask for each box, such as RF-DETR.
+
+    The best come first, and no instance covers an earlier one. One without a pixel of its own is left out.
+
+    Args:
+        output: Array, `(most, 4 + classes + rows * columns)`: a box, a score for each class, and the logits of its
+            mask, which are resized bilinearly to the photo. The masks are square.
+        classes: Number of classes.
+        photo: `(height, width)` of the photo.
+        threshold: Lowest score; instances have more.
+        several: Whether a box may have several classes; see `keras_vit.models.box_outputs.likely`.
+
+    Returns:
+        As `instance_map`.
+    """
+    output = np.asarray(output, "float32")
+    side = math.isqrt(output.shape[1] - 4 - classes)
+    masks = output[:, 4 + classes :].reshape(-1, side, side)
+    numbered = np.concatenate([np.arange(len(output), dtype="float32")[:, None]] * 4 + [output[:, 4 : 4 + classes]], 1)
+    rows, labels, scores = likely(numbered, threshold, several)
+    found, segments = np.full(photo, -1, "int32"), []
+    for query, label, score in zip(rows[:, 0].astype(int), labels, scores):
+        mine = (_resized(masks[query], photo) > 0) & (found < 0)
+        if score > threshold and mine.any():
+            found[mine] = len(segments)
+            segments.append(_segment(len(segments), label, score))
     return found, segments
 
 

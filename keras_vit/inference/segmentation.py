@@ -1,4 +1,4 @@
-"""Segments of photos: what is where, by a model with a class and a mask for each query, such as EoMT."""
+"""Segments of photos: what is where, by a model with masks of queries, such as EoMT, or of boxes, as RF-DETR's."""
 
 import os
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ import numpy as np
 
 from keras_vit.inference import segment_maps
 from keras_vit.inference.segment_maps import Frame
-from keras_vit.models.kinds import name_of
 from keras_vit.preparing.preprocessing import listed
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
@@ -51,12 +50,16 @@ def segment(
 
     Kerssies et al. 2025 (arXiv:2503.19108, "EoMT"). Photos are prepared, and maps made, as transformers'
     `EomtImageProcessor` does. For `"semantic"` the shorter side is resized to the model's; windows along the longer
-    side are averaged. Else a photo is resized to fit into the model's image, and the rest is black.
+    side are averaged. Else a photo is resized to fit into the model's image, and the rest is black. A detector with a
+    mask for each box, such as RF-DETR's (arXiv:2511.09554), finds instances: the photo is resized to the model's size,
+    and the best instances come first.
 
     Args:
-        model: A model such as `from_pretrained("hf://tue-mps/coco_panoptic_eomt_large_640")`. It takes square images.
+        model: A model such as `from_pretrained("hf://tue-mps/coco_panoptic_eomt_large_640")`, or of RF-DETR's files
+            with masks. It takes square images.
         photos: As in `keras_vit.preprocess`: files, or arrays of pixels from 0 to 255, or one of them.
-        kind: `"semantic"`: a class for each pixel. `"instance"`: objects; a later one covers an earlier one.
+        kind: `"semantic"`: a class for each pixel. `"instance"`: objects; a later one covers an earlier one, and of a
+            detector none covers another.
             `"panoptic"`: objects, and regions such as sky; each pixel belongs to one or none. It must be what the model
             was trained for.
         threshold: Lowest score of a segment, 0 or more and below 1. `None` is 0.5 for instances; for `"panoptic"` 0.8.
@@ -83,10 +86,14 @@ def segment(
     checks.one_of("kind", kind, KINDS)
     given = {} if threshold is None else {"threshold": threshold}
     checks.rate(**given, mask_threshold=mask_threshold, overlap_threshold=overlap_threshold)
-    if name_of(model) != "segments" or not hasattr(model.layers[-1], "queries"):
-        raise ValueError(f"`model` must have a class and a mask for each query, as EoMT. Received: {model.name!r}")
     about = Traits(model)
-    _check(about, kind)
+    boxed = about.gives == "instances"
+    if not boxed and (about.gives != "segments" or not hasattr(model.layers[-1], "queries")):
+        raise ValueError(
+            "`model` must have a class and a mask for each query, as EoMT, or a mask for each box, as RF-DETR. "
+            f"Received: {model.name!r}"
+        )
+    _check(about, kind, ("instance",) if boxed else PREPARED.get(about.rule.get("photos"), KINDS))
     names = about.labels or tuple(map(str, range(about.classes)))
     options = {"threshold": THRESHOLDS.get(kind) if threshold is None else threshold}
     if kind == "panoptic":
@@ -98,6 +105,8 @@ def segment(
             classes = _semantic(about, photo)
             present = np.unique(classes).tolist()
             segments = [{"id": i, "class": i} for i in present]
+        elif boxed:
+            classes, segments = _boxed(about, photo, **options)
         else:
             make = segment_maps.instance_map if kind == "instance" else segment_maps.panoptic_map
             classes, segments = make(*_padded(about, photo), **options)
@@ -114,13 +123,12 @@ def _entry(segment, names, areas):
     return {"id": number, "class": segment["class"], "label": names[segment["class"]], **score, "area": area}
 
 
-def _check(about, kind):
-    """Raises ValueError unless a model sees square images, whole, and its source prepares photos for this kind."""
+def _check(about, kind, allowed):
+    """Raises ValueError unless a model sees square images, whole, and is for this kind."""
     rule = about.rule
-    allowed = PREPARED.get(rule.get("photos"), (kind,))
     if kind not in allowed:
         raise ValueError(
-            f"`kind` must be {' or '.join(map(repr, allowed))}: for that the model's source prepares photos. "
+            f"`kind` must be {' or '.join(map(repr, allowed))}: that is what the model's source was made for. "
             f"Received: kind={kind!r}"
         )
     if about.size[0] != about.size[1] or rule["resize"] != "direct":
@@ -236,6 +244,13 @@ def _padded(about, photo):
     image, frame = padded(about.preparation, photo)
     classes, masks = _queries(about, image[None])
     return classes[0], masks[0], frame
+
+
+def _boxed(about, photo, threshold):
+    """Returns the map and the segments of a photo by a detector with masks."""
+    shape, image = about.preparation.resized(photo, lambda shape: about.size)
+    [output] = run(about.model, image[None])
+    return segment_maps.boxed_map(output, about.classes, tuple(shape), threshold)
 
 
 def _queries(about, images):

@@ -142,10 +142,10 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
     ('airplane', 'automobile')
     """
     checks.model(model)
-    if not hasattr(model, "output_shape"):
+    if not isinstance(getattr(model, "output_shape", None), tuple):
         raise TypeError(
-            "`model` must be a functional Keras model or a built Sequential: names are kept by the outputs. Pass the "
-            f"model inside. Received: {model.name!r}, {type(model).__name__}"
+            "`model` must be a functional Keras model or a built Sequential, of one output: names are kept by the "
+            f"outputs. Pass the model inside. Received: {model.name!r}, {type(model).__name__}"
         )
     if names is not None:
         names, count = names.tolist() if isinstance(names, np.ndarray) else names, _count(model)

@@ -29,6 +29,8 @@ def names_of(about, path, beside=lambda: None):
         )
     if about.gives in ("depth", "numbers"):
         return ()
+    if about.gives in ("instances", "segments"):
+        raise ValueError(f"{str(path)!r} finds segments of photos: see keras_vit.segment. Received: {about.gives}")
     classes = num_classes(model) if about.gives == "boxes" else _classes(about, path)
     names = about.labels or beside() or ()
     return names if len(names) == classes else tuple(map(str, range(classes)))

@@ -124,11 +124,11 @@ def add_lora(model: keras.Model, rank: int) -> keras.Model:
         raise ValueError(
             f"LoRA needs a block that is not frozen; see freeze(model, None). Received: {model.name!r}, all frozen"
         )
-    added = set()
+    added, others = set(), _parts(model)[0]  # before anything changes: it may be refused
     for dense in layers:
         dense.enable_lora(rank)
         added |= {id(dense.lora_kernel_a), id(dense.lora_kernel_b)}
-    for layer in _parts(model)[0]:
+    for layer in others:
         if not isinstance(layer, Layer):  # a file keeps `trainable` of a layer, and of ours which weights are frozen
             layer.trainable = False
         for variable in layer.trainable_variables:

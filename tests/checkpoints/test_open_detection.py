@@ -6,7 +6,7 @@ import pytest
 import keras_vit
 from tests import owls
 from tests.checkpoints.helpers import unexpected
-from tests.marks import slow
+from tests.marks import slow, slow_on_jax
 
 pytestmark = pytest.mark.backend
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, owls.SIDE, owls.SIDE, 3)).astype("float32")
@@ -18,7 +18,7 @@ def outputs(model, images=IMAGES):
     return {name: np.asarray(value) for name, value in found.items()}
 
 
-@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("two", [True, pytest.param(False, marks=slow_on_jax)])
 def test_heads_answer_as_the_formulas(two, tmp_path):
     arrays = owls.folder_of(tmp_path, two)
     with warnings.catch_warnings(action="error"):
@@ -46,6 +46,7 @@ def test_parts_are_clips_towers(tmp_path):
     np.testing.assert_array_equal(np.asarray(both.get_layer("text")(IDS)), np.asarray(text(IDS)))
 
 
+@slow_on_jax
 def test_at_another_size(tmp_path):
     owls.folder_of(tmp_path)
     model = keras_vit.from_checkpoint(tmp_path, image_size=(24, 16), dtype="mixed_bfloat16")
@@ -54,6 +55,7 @@ def test_at_another_size(tmp_path):
     assert found["boxes"].shape == (1, 6, 4) and found["logits"].dtype == "float32"
 
 
+@slow_on_jax
 def test_own_files_are_read_whole(tmp_path):
     model = owls.shared(True)
     model.save(tmp_path / "owl.keras")

@@ -9,7 +9,7 @@ import keras_vit
 from keras_vit.inference.open_detection import found
 from tests import owls
 from tests.checkpoints.helpers import unexpected
-from tests.marks import slow
+from tests.marks import slow, slow_on_jax
 from tests.towers import WORDS
 
 pytestmark = pytest.mark.backend
@@ -65,6 +65,7 @@ def test_like_an_example():
     assert set(result.classes) == {"valve"} and len(result.scores) == 4
 
 
+@slow_on_jax
 @pytest.mark.parametrize("two", KINDS)
 def test_the_detector_has_the_same_boxes(two, tmp_path):
     model = owls.shared(two)
@@ -118,6 +119,7 @@ def test_the_detector_is_exported(two, name, file, tmp_path):
     assert report.max_abs_diff < 1e-3
 
 
+@slow_on_jax
 def test_in_16_bits():
     model, exact = owls.small(True, dtype="mixed_bfloat16"), owls.small(True)
     for each in (model, exact):

@@ -4,6 +4,7 @@ import pytest
 
 from keras_vit.models.open_detector import detection_heads, features_of, is_open_detector
 from tests import owls
+from tests.marks import slow_on_jax
 from tests.towers import two_towers
 
 pytestmark = pytest.mark.backend
@@ -12,7 +13,7 @@ IMAGES = RNG.integers(0, 256, (3, owls.SIDE, owls.SIDE, 3)).astype("float32")
 IDS = np.array([[2, 5, 7, 1, 0, 0, 0, 0], [0] * 8], "int32")
 
 
-@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("two", [True, pytest.param(False, marks=slow_on_jax)])
 def test_towers_and_heads_are_joined(two, tmp_path):
     model = owls.shared(two)
     found = model({"images": IMAGES, "texts": IDS}, training=False)
@@ -38,6 +39,7 @@ def test_features_are_normalized_products_of_patches_and_class_token():
     np.testing.assert_allclose(found, x * np.asarray(norm.gamma) + np.asarray(norm.beta), atol=1e-4)
 
 
+@slow_on_jax
 def test_boxes_are_not_ruined_in_16_bits():
     outputs = []
     for dtype in ("float32", "mixed_bfloat16"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from keras_vit import Detect, from_checkpoint, preprocess, save_checkpoint
+from keras_vit import Detect, from_checkpoint, load_run, preprocess, save_checkpoint, segment
 from keras_vit.checkpoints.formats.coco import COCO
 from keras_vit.models.kinds import name_of
 from keras_vit.tasks.detect.group_loss import GroupLoss
@@ -174,3 +174,17 @@ def test_roboflows_own_file_states_its_settings(tmp_path):
     torch.save(content | {"args": {**args, "two_stage": False}}, tmp_path / "weights.pth")
     with pytest.raises(ValueError, match="two_stage=False cannot be loaded"):
         from_checkpoint(tmp_path / "weights.pth", num_heads=3)
+
+
+@slow
+def test_instances_of_photos_are_transformers():
+    io = np.load(GOLDEN / "rf_detr_masks" / "io.npz")
+    model = from_checkpoint(GOLDEN / "rf_detr_masks")
+    for i, found in enumerate(segment(model, io["photos"], "instance", threshold=0.8)):
+        np.testing.assert_array_equal(found.map + (found.map >= 0), io["instance_map"][i])  # transformers counts from 1
+        rows = io["instance_segments"][io["instance_segments"][:, 0] == i]
+        assert [[i, each["id"] + 1, each["class"]] for each in found.segments] == rows.tolist()
+    with pytest.raises(ValueError, match="`kind` must be 'instance': .* Received: kind='panoptic'"):
+        segment(model, io["photos"], "panoptic")
+    with pytest.raises(ValueError, match="see keras_vit.segment. Received: instances"):
+        load_run(model)

@@ -42,7 +42,7 @@ def test_a_config_json_that_leaves_defaults_out(case, kind):
     [
         ("hf_vit", {"model_type": "beit"}),
         ("hf_dinov2", {"model_type": "dinov3_vit"}),
-        ("hf_clip", {"model_type": "owlvit", "vision_config": {"model_type": "owlvit_vision_model"}}),
+        ("hf_clip", {"model_type": "groupvit", "vision_config": {"model_type": "groupvit_vision_model"}}),
         ("hf_siglip", {"model_type": "siglip2_vision_model"}),
     ],
 )
