@@ -12,6 +12,7 @@ from keras_vit.checkpoints.tables import (
     SAME,
     Format,
     Missing,
+    Otherwise,
     Row,
     blocks,
     each,
@@ -135,7 +136,8 @@ def architecture(shapes, checkpoint):
     }
     source = CONFIG if config else "the file's args"
     heads = source if stated["heads"] else Missing("No tensor shows the heads of the encoder: pass num_heads.")
-    return arguments, evaluation, prepared | {"num_heads": heads, "tokens.windows": source}
+    doubts = _doubts(checkpoint, arguments["maps"])
+    return arguments, evaluation, prepared | {"num_heads": heads, "tokens.windows": source} | doubts
 
 
 def _head(shapes, stated, checkpoint):
@@ -176,13 +178,29 @@ def _names(checkpoint, units):
 
     Outputs without any names are COCO's where there are as many; else they are called by their numbers.
     """
-    names = checkpoint.config.get("id2label") or (checkpoint.notes.get("args") or {}).get("class_names")
+    names = _stated_names(checkpoint)
     if isinstance(names, dict):
         found = {int(number): name for number, name in names.items()}
     else:
         found = dict(enumerate(names)) if names else COCO if units == max(COCO) + 1 else {}
     found = {number: name for number, name in found.items() if name not in ("N/A", None) and 0 <= number < units}
     return [found.get(i) for i in range(units)] if found else [f"LABEL_{i}" for i in range(units)]
+
+
+def _stated_names(checkpoint):
+    """Returns the names that a file states: a dictionary by number, or a list; `None` if it has none."""
+    return checkpoint.config.get("id2label") or (checkpoint.notes.get("args") or {}).get("class_names")
+
+
+def _doubts(checkpoint, maps):
+    """Returns what is told of outputs whose classes the file leaves open, by the name of what is in doubt."""
+    names, units = _stated_names(checkpoint), maps["units"]
+    if not names and maps["names"]:
+        return {"classes": Otherwise(f"it names no classes; its {units} outputs are taken for COCO's ids.")}
+    if isinstance(names, list) and units > len(names) + 1:  # one more is usual
+        first = f"the first {len(names)} are taken, as Roboflow numbers classes from 0"
+        return {"classes": Otherwise(f"it has {units} outputs and {len(names)} names; {first}.")}
+    return {}
 
 
 def _of_config(config):

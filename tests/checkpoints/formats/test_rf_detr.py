@@ -171,6 +171,9 @@ def test_roboflows_own_file_states_its_settings(tmp_path):
         model = from_checkpoint(tmp_path / "weights.pth", num_heads=3)
         assert model.get_layer("rescale").metadata["labels"] == list("abcdef") and model.output_shape[-1] == 4 + 6
         assert model.input_shape == (None, 48, 48, 3) and model.get_layer("head").projector_epsilon == 1e-6
+    torch.save(content | {"args": {**args, "class_names": ["a", "b"]}}, tmp_path / "weights.pth")
+    with pytest.warns(UserWarning, match="has 7 outputs and 2 names; the first 2 are taken"):
+        assert from_checkpoint(tmp_path / "weights.pth", num_heads=3).output_shape[-1] == 4 + 2
     torch.save(content | {"args": {**args, "two_stage": False}}, tmp_path / "weights.pth")
     with pytest.raises(ValueError, match="two_stage=False cannot be loaded"):
         from_checkpoint(tmp_path / "weights.pth", num_heads=3)
