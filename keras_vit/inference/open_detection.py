@@ -35,7 +35,7 @@ def detect(
     prompts: str | Sequence[str] | None = None,
     threshold: float = 0.1,
     suppression: float | None = None,
-    batch_size: int = 4,
+    batch_size: int = 1,
 ) -> list[Detections]:
     """Finds objects in images by the names of their classes, without training.
 
@@ -57,7 +57,7 @@ def detect(
         threshold: The score that a box must exceed.
         suppression: The overlap, intersection over union, from which on the lower of two boxes of one class is left
             out; `None` for no suppression, as in the original.
-        batch_size: Number of images that are computed at once.
+        batch_size: Number of images that are computed at once; a smaller last batch costs as much as a whole one.
 
     Returns:
         A list with `Detections` for each image: `boxes`, left, top, right and bottom in pixels of the image, `scores`,

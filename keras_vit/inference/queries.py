@@ -92,7 +92,7 @@ def queries_for(eyes, classes, tokens, prompts):
     return Queries(*class_vectors(towers, classes, tokens, SLOT if prompts is None else prompts))
 
 
-def example_queries(model: keras.Model, examples: Mapping[str, Any], *, batch_size: int = 4) -> Queries:
+def example_queries(model: keras.Model, examples: Mapping[str, Any], *, batch_size: int = 1) -> Queries:
     """Embeds examples of things, for `detect` and `zero_shot_detector` to look for in place of names.
 
     Minderer et al. 2022 (arXiv:2205.06230), section 3.2 and appendix A: of an example, the embedding of one patch is
@@ -105,7 +105,7 @@ def example_queries(model: keras.Model, examples: Mapping[str, Any], *, batch_si
         examples: A dictionary from names to examples, one or a list. An example is an image as in `detect`; or a pair
             of an image and a box in it, `(left, top, right, bottom)` in pixels, or the number of a patch, such as one
             of `Detections.patches`.
-        batch_size: Number of images that are computed at once.
+        batch_size: Number of images that are computed at once; a smaller last batch costs as much as a whole one.
 
     Returns:
         `Queries`. Of several examples of a name the mean of their embeddings, each of length 1, is taken, and has

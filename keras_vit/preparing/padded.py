@@ -4,7 +4,25 @@ import math
 
 import numpy as np
 
+from keras_vit.utils.images import strips
 from keras_vit.utils.resampling import resize_matrix
+
+
+def padded(image, size, black=0):
+    """Returns an image, `(height, width, channels)`, float32 at `(height, width)` `size`; see `padded_matrices`.
+
+    Each new pixel is a sum of few old ones: the matrices are sparse.
+    """
+    from scipy.sparse import csr_array
+
+    rows, columns = map(csr_array, padded_matrices(image.shape[:2], size))
+    channels, values = image.shape[2], image.reshape(len(image), -1)
+    sums = np.empty((size[0], values.shape[1]))
+    for some in strips(values.shape[1], len(values)):  # few columns are converted at a time
+        sums[:, some] = rows @ (values[:, some] - float(black))
+    sums = sums.reshape(size[0], -1, channels).swapaxes(0, 1)  # (width, rows, channels)
+    resized = (columns @ sums.reshape(len(sums), -1)).reshape(size[1], size[0], channels)
+    return (resized.swapaxes(0, 1) + black).astype("float32")
 
 
 def padded_matrices(shape, size):

@@ -12,7 +12,7 @@ from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.models.metadata import metadata
 from keras_vit.preparing.clip_preparation import prepared
 from keras_vit.preparing.evaluation_rule import DEFAULT, before_crop, checked, crop_start
-from keras_vit.preparing.padded import padded_matrices
+from keras_vit.preparing.padded import padded
 from keras_vit.preparing.pixel_range import range_of, warn_unscaled
 from keras_vit.utils import checks
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
@@ -160,7 +160,7 @@ def _prepare(image, size, rule, black=0):
     if rule["resize"] == "direct":
         return _resize(image, size, rule)
     if rule["resize"] == "pad":
-        return _between(padded_matrices(shape, size), image - black if black else image) + np.float32(black)
+        return padded(image, size, black)
     if rule["resize"] == "window":
         share = min(1, *(have / want for have, want in zip(shape, size)))  # a smaller image is enlarged
         box = [round(share * want) for want in size]
@@ -192,7 +192,8 @@ def _within(pixels, limits):
 def _resize(image, size, rule):
     if not rule["antialias"] or rule["interpolation"] == "area":
         matrix = _areas if rule["interpolation"] == "area" else resize_matrix
-        return _between([matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size)], image)
+        rows, columns = (matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
+        return np.matmul(columns, _weighted(rows, image)).astype("float32")
     from PIL import Image
 
     method = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[rule["interpolation"]]
@@ -205,12 +206,6 @@ def _resize(image, size, rule):
         ]
         resized = np.stack([np.asarray(part) for part in parts], axis=2)
     return resized.reshape(*size, image.shape[2])
-
-
-def _between(matrices, image):
-    """Returns an image, float32 `(*target, channels)`, resized by a matrix of its rows and one of its columns."""
-    rows, columns = matrices
-    return np.matmul(columns, _weighted(rows, image)).astype("float32")
 
 
 def _weighted(matrix, image):

@@ -12,10 +12,10 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.checkpoints import pretrained
-from keras_vit.commands import features, people, words
+from keras_vit.commands import features, finding, people, words
 from keras_vit.preparing.preprocessing import Preparation
 from keras_vit.utils import images
-from tests import captions, poses
+from tests import captions, owls, poses
 from tests.marks import slow
 from tests.towers import WORDS, two_towers
 
@@ -33,6 +33,7 @@ def place(tmp_path_factory):
     table = ["<unknown>", "<pad>", "<start>", "<end>", *"abcdefghijklmnopqrstuvwxyz"]
     captions.small(metadata={"words": table}).save(place / "writer.keras")
     poses.small().save(place / "pose.keras")
+    owls.small(words=WORDS).save(place / "owl.keras")
     two_towers(words=WORDS).save(place / "towers.keras")
     entries = [{"image_id": f"{i:02}.png", "category": "person", "bbox": [0, 0, 8, 12]} for i in range(COUNT)]
     (place / "boxes.json").write_text(json.dumps(entries))
@@ -42,6 +43,9 @@ def place(tmp_path_factory):
 
 
 CALLS = {
+    "find": lambda place, **more: finding.print_found(
+        [place / "photos"], classes=["cat"], model=str(place / "owl.keras"), threshold=0.0, **more
+    ),
     "caption": lambda place, **more: words.print_captions(
         [place / "photos"], model=str(place / "writer.keras"), length=6, **more
     ),
@@ -100,7 +104,7 @@ def test_what_was_done_before_ctrl_c_is_there(name, place, tmp_path, monkeypatch
 
         return some
 
-    for home, reader, at in ((Preparation, "__call__", 1), (images, "read_pixels", 0)):
+    for home, reader, at in ((Preparation, "__call__", 1), (Preparation, "sized", 1), (images, "read_pixels", 0)):
         monkeypatch.setattr(home, reader, stopping(getattr(home, reader), at))
     with pytest.raises(KeyboardInterrupt):
         CALLS[name](place, csv=tmp_path / "a.csv")
