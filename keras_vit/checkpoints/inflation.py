@@ -6,6 +6,7 @@ import numpy as np
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.inputs import POSITION, PROJECTION
 from keras_vit.models.backbone import check_plain, variables_of
+from keras_vit.models.options import unusual
 from keras_vit.models.video import ARGUMENTS, video_vit
 from keras_vit.utils import checks
 
@@ -81,7 +82,7 @@ def _check(model, arguments):
         "pre_logits": arguments["representation_size"] is not None,
         f"position={arguments['position']!r}": arguments["position"] not in ("learned", None),
         f"pooling={arguments['pooling']!r}": arguments["pooling"] not in ("token", "gap", "first", "none"),
-        **{name: bool(tokens[name]) for name in tokens if name not in ("class_token", "class_position")},
+        **{name: name not in ("class_token", "class_position") for name in unusual("tokens", tokens)},
         "merging": block is None,
     }
     extras = [name for name, has in other.items() if has]

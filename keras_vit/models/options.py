@@ -17,6 +17,11 @@ def complete(argument, options):
     return OPTIONS[argument] | _checked(argument, options)
 
 
+def unusual(argument, options):
+    """Returns those options in an argument of `vit` that ask for something else than the default."""
+    return {name: value for name, value in (options or {}).items() if value and value != OPTIONS[argument][name]}
+
+
 def merged(arguments, *others):
     """Returns arguments of `vit` with those of `others` in their place; of the dictionaries, single options."""
     for other in others:

@@ -108,7 +108,7 @@ def video_vit(
             f"`variant` must be a size and a patch size, such as 'B/16'. Received: variant={checks.shown(variant)}"
         )
     options.check_names({"tokens": tokens}, ("tokens",))
-    others = {name: value for name, value in (tokens or {}).items() if name not in TOKENS and value}
+    others = {name: value for name, value in options.unusual("tokens", tokens).items() if name not in TOKENS}
     if others:
         raise ValueError(f"A model of clips has no other tokens than a class token. Received: tokens={others!r}")
     tokens, norm, block = (options.complete(*each) for each in (("tokens", tokens), ("norm", norm), ("block", block)))

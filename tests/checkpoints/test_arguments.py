@@ -13,7 +13,7 @@ ODD = dict(
     image_size=(12, 8), channels=1, mean=0.1, std=0.2, value_range=[0, 255], stem=None, patch_size=(4, 2), width=16,
     depth=3, num_heads=4, mlp_dim=20,
     tokens={"class_token": True, "distilled": True, "registers": 2, "class_position": False, "block_positions": False,
-            "patch_norm": False, "pre_norm": True},
+            "patch_norm": False, "pre_norm": True, "windows": 1, "whole_blocks": ()},
     position="learned", rotary=None, norm={"rms_norm": False, "epsilon": 1e-3},
     block={"norm_order": "pre", "qkv_bias": False, "key_bias": True, "proj_bias": True, "qk_norm": True,
            "gelu": "quick", "swiglu": True, "sub_norm": None, "layer_scale": 0.1},
@@ -29,6 +29,7 @@ ODD = dict(
         dict(position="relative", block={"sub_norm": "both"}),
         dict(block={"norm_order": "res-post", "sub_norm": "mlp"}),
         dict(block={"norm_order": "post"}),
+        dict(tokens={"windows": 2, "whole_blocks": (0, 2)}, image_size=(16, 8)),
         dict(norm={"rms_norm": True}, tokens={"patch_norm": True, "block_positions": True}, block={"proj_bias": False}),
         dict(rotary="rope-vit", tokens={"distilled": False}, pooling="map", pool={"num_heads": 2, "over_prefix": True}),
         dict(
@@ -43,7 +44,7 @@ ODD = dict(
 def test_arguments_go_in_and_come_out(change):
     given = merged(ODD, change)
     model = vit(None, **given)
-    assert arguments_of(model) == given and grid(arguments_of(model)) == (3, 4)
+    assert arguments_of(model) == given and grid(arguments_of(model)) == (given["image_size"][0] // 4, 4)
     again = vit(None, **arguments_of(model))
     assert [(v.path, tuple(v.shape)) for v in again.weights] == [(v.path, tuple(v.shape)) for v in model.weights]
 

@@ -35,7 +35,7 @@ def test_weights_of_a_file_replace_the_variant_of_a_recipe_and_published_ones_do
     [
         ({"optim.epoch": 3}, ValueError, "'optim.epoch'. Did you mean 'optim.epochs'"),
         ({"model.block.layerscale": 3}, ValueError, "layerscale'. Did you mean 'layer_scale'"),
-        ({"model.tokens.x": 3}, ValueError, "Known: class_token, distilled, .*pre_norm.$"),
+        ({"model.tokens.x": 3}, ValueError, "Known: class_token, distilled, .*whole_blocks.$"),
         ({"model.blok.gelu": 3}, ValueError, "Did you mean 'model.block.gelu'"),
         ({"optim.image_sizes": (16,)}, ValueError, "optim.image_sizes was removed. .* set model.patch_dropout"),
         ({"epochs": 3}, ValueError, "'epochs'. Did you mean 'optim.epochs'"),
