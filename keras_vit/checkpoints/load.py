@@ -164,8 +164,9 @@ def from_checkpoint(
         `keras_vit.text_decoder`, for `"both"` as from `keras_vit.two_towers`, with the file's scale and bias, or as
         from `keras_vit.captioner`. Of OWL-ViT and OWLv2 a model from `{"images", "texts"}` to a dictionary: `"boxes"`,
         `(images, patches, 4)`, top, left, bottom and right as shares of the image; `"logits"`, `(images, patches,
-        texts)`; of OWLv2 `"objectness"`, logits `(images, patches)`. See `keras_vit.detect`. Of CLIPSeg a model from the same inputs to logits of masks, `(images,
-        height, width, texts)`; see `keras_vit.segment_prompts`.
+        texts)`; of OWLv2 `"objectness"`, logits `(images, patches)`. See `keras_vit.detect`.
+        Of CLIPSeg a model from the same inputs to logits of masks, `(images, height, width, texts)`; see
+        `keras_vit.segment_prompts`.
 
     Raises:
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the number of heads is neither in the

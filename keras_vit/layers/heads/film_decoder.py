@@ -54,6 +54,8 @@ class FiLMDecoder(Layer):
     (2, 32, 32, 5)
     """
 
+    gives = "label_masks"  # see `models.kinds`
+
     def __init__(
         self,
         grid: Sequence[int],
@@ -113,18 +115,19 @@ class FiLMDecoder(Layer):
             self.vectors = self.add_weight((self.units, self.conditions), "glorot_uniform", name="conditions")
 
     def _ups(self, batch):
-        """Returns the built layers that make pixels of patches."""
+        """Returns the built layers that make pixels of patches; the last computes in float32."""
         options, shape = {"data_format": LAST, "dtype": self.dtype_policy}, (batch, *self.grid, self.width)
+        logits = {"data_format": LAST, "dtype": "float32"}
         transposed, quarter = keras.layers.Conv2DTranspose, self.patch_size // 4
         if self.refined:
             relu = {"activation": "relu", **options}
             layers = [
                 keras.layers.Conv2D(self.width, 3, padding="same", name="conv", **relu),
                 transposed(max(self.width // 2, 1), quarter, quarter, name="up0", **relu),
-                transposed(1, quarter, quarter, name="up1", **options),
+                transposed(1, quarter, quarter, name="up1", **logits),
             ]
         else:
-            layers = [transposed(1, self.patch_size, self.patch_size, name="up", **options)]
+            layers = [transposed(1, self.patch_size, self.patch_size, name="up", **logits)]
         for layer in layers:
             layer.build(shape)
             shape = layer.compute_output_shape(shape)
@@ -152,7 +155,7 @@ class FiLMDecoder(Layer):
         x = ops.reshape(x[:, inside[0] - rows * columns :], (-1, rows, columns, self.width))
         for up in self.ups:
             x = up(x)
-        x = ops.reshape(ops.cast(x, "float32"), (*pairs, *self.size))
+        x = ops.reshape(x, (*pairs, *self.size))
         return ops.transpose(x, (0, 2, 3, 1))  # (batch, height, width, conditions)
 
     def _parted(self, input_shape):
