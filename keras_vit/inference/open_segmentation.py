@@ -179,7 +179,7 @@ def zero_shot_segmenter(
     """
     parts = _Parts(model)
     vectors = _vectors(parts, prompts, tokens)
-    names = _named(prompts if names is None else names, len(vectors))
+    names = _named(list(prompts) if names is None else checks.sequence("names", names), len(vectors))
     old = parts.decoder
     decoder = FiLMDecoder.from_config({**old.get_config(), "conditions": len(vectors)})
     shared = Model(parts.image.inputs[0], decoder(parts.image.outputs[1:]), name="segmenter")
