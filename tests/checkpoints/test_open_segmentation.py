@@ -20,7 +20,7 @@ def masks(model, images=IMAGES, ids=IDS):
     return np.asarray(model({"images": images, "texts": ids}, training=False))
 
 
-@pytest.mark.parametrize("refined", [False, pytest.param(True, marks=slow_on_jax)])
+@pytest.mark.parametrize("refined", [False, pytest.param(True, marks=slow)])
 @pytest.mark.parametrize("at", [0, pytest.param(1, marks=slow)])
 def test_masks_are_those_of_the_formulas(refined, at, tmp_path):
     arrays = clipsegs.folder_of(tmp_path, refined, conditional_layer=at)
@@ -75,6 +75,10 @@ def test_own_files_are_read_whole_and_fill_a_model(tmp_path):
     keras_vit.load_weights(again, tmp_path / "clipseg.keras")
     np.testing.assert_allclose(masks(again), wanted, atol=1e-6)
     assert keras_vit.from_checkpoint(tmp_path / "clipseg.keras", part="text").name == "text"
+    with warnings.catch_warnings(action="error", category=UserWarning):
+        image = keras_vit.from_checkpoint(tmp_path / "clipseg.keras", part="image")
+    embeddings = model.get_layer("image")(IMAGES)[0]
+    np.testing.assert_allclose(np.asarray(image(IMAGES)), np.asarray(embeddings), atol=1e-5)
 
 
 def test_bad_requests(tmp_path):

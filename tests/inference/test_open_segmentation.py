@@ -24,7 +24,7 @@ def by_hand(model, photo, texts=TEXTS):
     return np.asarray(model({"images": small[None], "texts": ids}, training=False))[0]
 
 
-@pytest.mark.parametrize("refined", [False, pytest.param(True, marks=slow_on_jax)])
+@pytest.mark.parametrize("refined", [False, pytest.param(True, marks=slow)])
 def test_probabilities_have_the_size_of_each_photo(refined):
     model = clipsegs.shared(refined)
     results = keras_vit.segment_prompts(model, PHOTOS, TEXTS, WORDS, batch_size=2)
