@@ -247,6 +247,20 @@ def owl(path, inputs):
     }
 
 
+def clipseg(path, inputs):
+    """Answers for a segmenter of what texts say: each image with its own text, and with its own example."""
+    model = keras_vit.from_checkpoint(path)
+    image, text, decoder = map(model.get_layer, ("image", "text", "decoder"))
+    conditions = {"text_embedding": text(inputs["tokens"].astype("int32"), training=False)}
+    conditions["image_embedding"] = image(pixels(image, inputs["example_images_nhwc"]), training=False)[0]
+    _, *tokens = image(pixels(image, inputs["images_nhwc"]), training=False)
+    found = dict(conditions)
+    for name, vectors in zip(("logits", "example_logits"), conditions.values()):
+        masks = keras.ops.convert_to_numpy(decoder([*tokens, vectors]))
+        found[name] = np.stack([mask[..., i] for i, mask in enumerate(masks)])
+    return found
+
+
 def centers(boxes):
     """Returns center x, center y, width and height of boxes: top, left, bottom, right."""
     top, left, bottom, right = np.moveaxis(boxes, -1, 0)
@@ -328,6 +342,11 @@ FAMILIES = {
         lambda config, names: config.get("model_type") in ("owlvit", "owlv2"),
         ("images_nhwc", "tokens", "query_images_nhwc", "photos"),
         owl,
+    ),
+    "clipseg": Family(
+        lambda config, names: config.get("model_type") == "clipseg",
+        ("images_nhwc", "tokens", "example_images_nhwc"),
+        clipseg,
     ),
     "rf-detr": Family(
         lambda config, names: "transformer.decoder.ref_point_head.layers.0.weight" in names, ("images_nhwc",), detector

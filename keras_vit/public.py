@@ -42,6 +42,9 @@ from keras_vit.generation.sampling import sample as sample
 from keras_vit.inference.depth import estimate_depth as estimate_depth
 from keras_vit.inference.open_detection import detect as detect
 from keras_vit.inference.open_detection import zero_shot_detector as zero_shot_detector
+from keras_vit.inference.open_segmentation import prompt_vectors as prompt_vectors
+from keras_vit.inference.open_segmentation import segment_prompts as segment_prompts
+from keras_vit.inference.open_segmentation import zero_shot_segmenter as zero_shot_segmenter
 from keras_vit.inference.poses import estimate_poses as estimate_poses
 from keras_vit.inference.queries import example_queries as example_queries
 from keras_vit.inference.segmentation import segment as segment
@@ -60,6 +63,7 @@ from keras_vit.layers import DeformableDecoder as DeformableDecoder
 from keras_vit.layers import DepthHead as DepthHead
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import EndPool as EndPool
+from keras_vit.layers import FiLMDecoder as FiLMDecoder
 from keras_vit.layers import Frames as Frames
 from keras_vit.layers import InstanceMasks as InstanceMasks
 from keras_vit.layers import LayerScale as LayerScale

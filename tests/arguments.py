@@ -9,7 +9,7 @@ import numpy as np
 import keras_vit
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
-from tests import depths, masks, owls, poses
+from tests import clipsegs, depths, masks, owls, poses
 from tests.towers import WORDS, two_towers
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3)).astype("uint8")
@@ -189,6 +189,11 @@ TAKES = {
         model=owls.shared(), images=PIXELS, classes=["cat"], tokens=WORDS, prompts=("a {}",), threshold=0.1,
         suppression=0.5, batch_size=4,
     ),
+    "zero_shot_segmenter": lambda: dict(model=clipsegs.shared(), prompts=["cat"], tokens=WORDS, names=["cat"]),
+    "segment_prompts": lambda: dict(
+        model=clipsegs.shared(), images=PIXELS, prompts=["cat", PIXELS[0]], tokens=WORDS, batch_size=4
+    ),
+    "prompt_vectors": lambda: dict(model=clipsegs.shared(), prompts=["cat", PIXELS[0]], tokens=WORDS),
     "example_queries": lambda: dict(model=owls.shared(), examples={"cat": [PIXELS[0]]}, batch_size=4),
 }  # fmt: skip
 LAYERS = {
@@ -209,6 +214,10 @@ LAYERS = {
     "InstanceMasks": dict(size=(6, 8), depth=1), "BoxesAndMasks": dict(),
     "Distiller": dict(student=None, teacher=None),
     "EndPool": dict(end=None),
+    "FiLMDecoder": dict(
+        grid=(2, 2), patch_size=8, units=3, width=4, num_heads=2, mlp_dim=8, condition_at=0, refined=False,
+        epsilon=1e-5, conditions=2,
+    ),
     "LayerScale": dict(initial_value=1e-4),
     "MaskDecoder": dict(units=3, num_heads=2, mlp_dim=8, depth=1, dropout=0.0),
     "MaskedAutoencoder": dict(model=None, mask_ratio=0.75),

@@ -23,20 +23,22 @@ CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "m
 PUBLIC = """
     AdaptiveBlock AdaptiveHead AddToImage AnomalyDetector Answer Augment BoxesAndMasks Caption Classify
     ClassifyClips Contrast ConvStem CrossAttention DPTHead Data DecoderBlock DeformableAttention
-    DeformableDecoder Depth DepthHead Detect Distiller EndPool Frames Generate HYBRIDS InstanceMasks LayerScale
-    MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock MultiHeadSelfAttention Objectness Optim
-    PaddingMask PatchDropout PatchEncoder Patches PixelHead PlaceBoxes PointBoxes PoseHead Positions Pretrain
-    PretrainClips QueryDecoder QueryLogits QueryMasks QueryTokens Recipe Regress RelativePositions ResNetStem
-    Rescale Restore RotaryPositions Segment SetBoxes SetHead ShiftImage Similarity StandardizedConv2D
-    StochasticDepth Task TimeEmbedding TimeSteps TokenPool TopBoxes TransformerBlock Tubelets Unmerge VARIANTS
-    Words add_lora attention_maps attention_relevance attention_rollout augment calibrate captioner check_data
-    class_names compare_layers count_macs cross_validate datasets detect dit embed_folder estimate_depth
+    DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder Frames Generate HYBRIDS
+    InstanceMasks LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
+    MultiHeadSelfAttention Objectness Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead
+    PlaceBoxes PointBoxes PoseHead Positions Pretrain PretrainClips QueryDecoder QueryLogits QueryMasks
+    QueryTokens Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment
+    SetBoxes SetHead ShiftImage Similarity StandardizedConv2D StochasticDepth Task TimeEmbedding TimeSteps
+    TokenPool TopBoxes TransformerBlock Tubelets Unmerge VARIANTS Words add_lora attention_maps
+    attention_relevance attention_rollout augment calibrate captioner check_data class_names
+    compare_layers count_macs cross_validate datasets detect dit embed_folder estimate_depth
     estimate_poses evaluate example_queries export_onnx export_openvino export_saved_model export_tflite
-    export_writer features fit freeze from_checkpoint from_pretrained from_recipe generate_text inflated knn
-    learn_words list_checkpoints list_recipes list_variants load_index load_recipe load_run load_weights
-    merge_lora merge_tokens nearest pca_image plot_attention plot_history predict predictor preprocess probe
-    report sample save_checkpoint segment sweep text_decoder text_tower tokenizer two_towers video_vit vilt vit
-    zero_shot zero_shot_classifier zero_shot_detector
+    export_writer features fit freeze from_checkpoint from_pretrained from_recipe generate_text inflated
+    knn learn_words list_checkpoints list_recipes list_variants load_index load_recipe load_run
+    load_weights merge_lora merge_tokens nearest pca_image plot_attention plot_history predict predictor
+    preprocess probe prompt_vectors report sample save_checkpoint segment segment_prompts sweep
+    text_decoder text_tower tokenizer two_towers video_vit vilt vit zero_shot zero_shot_classifier
+    zero_shot_detector zero_shot_segmenter
 """
 
 FILES = sorted(ROOT.rglob("*.py"))

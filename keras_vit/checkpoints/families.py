@@ -7,11 +7,12 @@ from keras_vit.checkpoints import dit, images, open_detection, text
 from keras_vit.checkpoints.build import build
 from keras_vit.checkpoints.describe import FORMATS, recognize
 from keras_vit.checkpoints.formats import dit as dit_formats
-from keras_vit.checkpoints.formats import huggingface_owl
+from keras_vit.checkpoints.formats import huggingface_clipseg, huggingface_owl
 from keras_vit.checkpoints.formats.decoder_config import check_pair
 from keras_vit.checkpoints.match import alone, steps_for
 from keras_vit.models import dit as dit_model
 from keras_vit.models.open_detector import detection_heads
+from keras_vit.models.open_segmenter import mask_decoder
 from keras_vit.models.text import text_tower
 from keras_vit.models.text_decoder import text_decoder
 
@@ -19,7 +20,7 @@ from keras_vit.models.text_decoder import text_decoder
 class Family(NamedTuple):
     """Models that one function builds.
 
-    - `part`: of a file, `"image"`, `"text"`, `"decoder"` or `"heads"`.
+    - `part`: of a file, `"image"`, `"text"`, `"decoder"`, `"heads"` or `"masks"`.
     - `what`: what a file with none of the formats should be or have, for the error.
     - `formats`: the first one that detects a file's names is its format.
     - `describe(checkpoint, form, names, request)`: what the file states, a `Description`; and all arguments of `build`,
@@ -47,6 +48,7 @@ FAMILIES = (
     Family(
         "heads", "have heads for boxes", (huggingface_owl.FORMAT,), open_detection.described, detection_heads, alone
     ),
+    Family("masks", "draw masks", (huggingface_clipseg.FORMAT,), open_detection.described, mask_decoder, alone),
 )
 
 
@@ -55,7 +57,7 @@ def family_of(checkpoint, part, format):
 
     Args:
         checkpoint: An open `Checkpoint`.
-        part: `"image"`, `"heads"`, or `"text"`, which is the decoder of a file that writes.
+        part: `"image"`, `"heads"`, `"masks"`, or `"text"`, which is the decoder of a file that writes.
         format: One of `describe.LIBRARIES`, or `"auto"`.
 
     Raises:

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_vit.checkpoints import images, open_detection, tables
+from keras_vit.checkpoints import images, open_detection, open_segmentation, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import check_overrides
 from keras_vit.checkpoints.describe import LIBRARIES, NOTES, describe, without_weights
@@ -38,6 +38,7 @@ WEIGHTS_METADATA = (
     "license",
     *HEAD_METADATA,
 )  # metadata that belongs to the weights, not to the model
+JOINED = {"heads": open_detection.joined, "masks": open_segmentation.joined}
 STATED = ("config.json", NOTES, SAVED, "the q-k norm's width")  # origins that state the number of heads: not a rule
 
 
@@ -143,7 +144,7 @@ def from_checkpoint(
         source: As in `load_weights`.
         part: Of a file with an image and a text tower (CLIP, SigLIP) or a decoder (TrOCR, BLIP): `"image"`, `"text"`,
             or `"both"`. `None` is both where a decoder writes about images, or heads find what texts name (OWL-ViT,
-            OWLv2); else the image tower.
+            OWLv2), or a decoder draws it (CLIPSeg); else the image tower.
         text: Of both, arguments of `keras_vit.text_tower` or `keras_vit.text_decoder`, a dictionary, such as
             `{"num_heads": 8}`.
         format: As in `load_weights`.
@@ -164,6 +165,8 @@ def from_checkpoint(
         from `keras_vit.captioner`. Of OWL-ViT and OWLv2 a model from `{"images", "texts"}` to a dictionary: `"boxes"`,
         `(images, patches, 4)`, top, left, bottom and right as shares of the image; `"logits"`, `(images, patches,
         texts)`; of OWLv2 `"objectness"`, logits `(images, patches)`. See `keras_vit.detect`.
+        Of CLIPSeg a model from the same inputs to logits of masks, `(images, height, width, texts)`; see
+        `keras_vit.segment_prompts`.
 
     Raises:
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the number of heads is neither in the
@@ -189,7 +192,7 @@ def from_checkpoint(
         check_overrides(overrides)
     check_pytorch(source)
     with open_files(fetch(source, sha256=sha256)) as files:
-        whole = files.writes or files.detects
+        whole = files.writes or files.joining
         if part is None:
             check_part("both" if whole else "image", text, {}, head=head)
         if part == "both" or (part is None and whole):
@@ -202,7 +205,7 @@ def load(files, part, request):
 
     Args:
         files: Open `Files`.
-        part: `"image"`, `"text"` or `"heads"`.
+        part: `"image"`, `"text"`, `"heads"` or `"masks"`.
         request: What the caller asks for, a `Request`.
 
     Returns:
@@ -233,8 +236,8 @@ def _both(files, text, request):
     dtype = {"dtype": overrides["dtype"]} if "dtype" in overrides else {}
     text = dtype | (text or {})
     other, description = load(files, "text", request._replace(metadata=text.pop("metadata", None), overrides=text))
-    if files.detects:
-        return open_detection.joined(files, other, request, load)
+    if files.joining:
+        return JOINED[files.joining](files, other, request, load)
     numbers = numbers_of(description)
     if not set(MARKS) <= set(numbers):
         if "scale" not in numbers:

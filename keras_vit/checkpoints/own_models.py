@@ -11,13 +11,14 @@ import keras
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.read import RUN, TRAINED
 from keras_vit.layers.base import Layer
+from keras_vit.models import open_detector, open_segmenter
 from keras_vit.models.backbone import TOWERS
 from keras_vit.models.dit import INPUTS
-from keras_vit.models.open_detector import PARTS
 from keras_vit.models.two_towers import two_towers
 from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
 
+JOINED = {"open_detector": open_detector.PARTS, "open_segmenter": open_segmenter.PARTS}  # structures, and their parts
 # Of layers, what may differ: it is no part of the function, or of training alone.
 FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout", "stochastic_depth",
         "kernel_initializer", "bias_initializer")  # fmt: skip
@@ -70,7 +71,7 @@ def read_own(path, part, overrides, sha256=None):
     _check_texts(model, structure, path)
     if part == "text":
         return model.get_layer(TOWERS[1])
-    if structure in ("captioner", "open_detector"):
+    if structure in ("captioner", *JOINED):
         return model
     image, text, similarity = map(model.get_layer, TOWERS)
     numbers = {name: getattr(similarity, f"logit_{name}", None) for name in ("scale", "bias")}
@@ -90,7 +91,7 @@ def _opened(path, sha256):
 
 def _check_texts(model, structure, path):
     """Raises ValueError for a model without texts."""
-    if structure not in ("towers", "captioner", "open_detector"):
+    if structure not in ("towers", "captioner", *JOINED):
         raise ValueError(
             f"{str(path)!r} must have an image tower, and a text tower or decoder. Received: {model.name!r}"
         )
@@ -130,7 +131,8 @@ def load_own(model, source, options, sha256=None):
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
     alone = structures[0] == "dit"
-    names = {"open_detector": (PARTS[0], *PARTS[:0:-1])}.get(structures[0], TOWERS[:2])  # the texts' last
+    image, text, *joined = JOINED.get(structures[0], TOWERS[:2])
+    names = (image, *joined, text)  # the texts' last
     parts, others = ([each] if alone else [*map(each.get_layer, names)] for each in (model, other))
     pairs = zip(_settings(parts), _settings(others))
     if wrong := next((pair for pair in pairs if pair[0] != pair[1]), None):
@@ -146,7 +148,8 @@ def load_own(model, source, options, sha256=None):
 
 def _settings(parts):
     """Returns what the layers of models compute: tuples of a layer's name, an option and its value."""
-    layers = [layer for part in parts for layer in part.layers if isinstance(layer, Layer | keras.layers.Dense)]
+    inside = [layer for part in parts for layer in getattr(part, "layers", [part])]
+    layers = [layer for layer in inside if isinstance(layer, Layer | keras.layers.Dense)]
     configs = [(layer.name, layer.get_config()) for layer in layers]
     return [(layer, name, value) for layer, config in configs for name, value in config.items() if name not in FREE]
 

@@ -99,7 +99,12 @@ def usual_tokens(model, name):
 
 
 def text_vectors(towers, tokens, texts, batch_size=64):
-    """Returns the embeddings of texts, of length 1, `(texts, width)`.
+    """Returns the embeddings of texts, of length 1, `(texts, width)`; arguments and errors as of `text_embeddings`."""
+    return unit(text_embeddings(towers, tokens, texts, batch_size))
+
+
+def text_embeddings(towers, tokens, texts, batch_size=64):
+    """Returns the embeddings of texts as the tower gives them, float32 `(texts, width)`.
 
     Args:
         towers: `Towers`.
@@ -123,7 +128,7 @@ def text_vectors(towers, tokens, texts, batch_size=64):
     vectors = np.asarray(predict(towers.text, ids.astype("int32"), batch_size), "float32")
     if not np.isfinite(vectors).all():
         raise ValueError(f"{towers.text.name!r} must return finite embeddings. Received: NaN or infinity")
-    return unit(vectors)
+    return vectors
 
 
 def projected(image, vectors, batch_size=1024):

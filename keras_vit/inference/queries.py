@@ -60,21 +60,37 @@ class Eyes:
 
     def see(self, images, batch_size):
         """Yields a `Seen` for each few images; a last batch is filled up, so that nothing is compiled for it."""
-        images = listed(images)
-        if not images:
-            raise ValueError("`images` must contain an image. Received: an empty list")
-        for first in range(0, len(images), batch_size):
-            some = [self.preparation.sized(image) for image in images[first : first + batch_size]]
-            pixels = np.stack([pixels for _, pixels in some])
-            missing = batch_size - len(some) if first else 0
-            filled = np.concatenate([pixels, np.repeat(pixels[-1:], missing, axis=0)])
-            features = features_of(self.heads, run(self.image, filled))
+        for pixels, sizes in batches(self.preparation, images, batch_size):
+            features = features_of(self.heads, run(self.image, pixels))
             boxes = keras.ops.convert_to_numpy(self.heads.get_layer("places")(features))
-            yield Seen(features, boxes, [size for size, _ in some])
+            yield Seen(features, boxes, sizes)
 
     def sides(self, size):
         """Returns by what boxes are multiplied to be in pixels of an image of `(height, width)`: twice both sides."""
         return np.tile([max(size)] * 2 if self.square else size, 2).astype("float32")
+
+
+def batches(preparation, images, batch_size):
+    """Yields the pixels of each few images, `(batch, height, width, channels)`, and each image's `(height, width)`.
+
+    A last batch is filled up: it has more rows than sizes.
+
+    Args:
+        preparation: `Traits.preparation` of a model.
+        images: As in `detect`.
+        batch_size: Number of images in a batch.
+
+    Raises:
+        ValueError: For an empty list; and as `preprocess`.
+    """
+    images = listed(images)
+    if not images:
+        raise ValueError("`images` must contain an image. Received: an empty list")
+    for first in range(0, len(images), batch_size):
+        some = [preparation.sized(image) for image in images[first : first + batch_size]]
+        pixels = np.stack([pixels for _, pixels in some])
+        missing = batch_size - len(some) if first else 0
+        yield np.concatenate([pixels, np.repeat(pixels[-1:], missing, axis=0)]), [size for size, _ in some]
 
 
 def queries_for(eyes, classes, tokens, prompts):

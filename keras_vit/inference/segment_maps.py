@@ -161,7 +161,7 @@ def boxed_map(output, classes, photo, threshold=0.5, several=True):
     rows, labels, scores = likely(numbered, threshold, several)
     found, segments = np.full(photo, -1, "int32"), []
     for query, label, score in zip(rows[:, 0].astype(int), labels, scores):
-        mine = (_resized(masks[query], photo) > 0) & (found < 0)
+        mine = (resized(masks[query], photo) > 0) & (found < 0)
         if score > threshold and mine.any():
             found[mine] = len(segments)
             segments.append(_segment(len(segments), label, score))
@@ -219,10 +219,11 @@ def _segment(number, label, score):
 def _on_photo(logits, frame):
     """Returns the logits of a mask, `(rows, columns)`, at the size of a photo."""
     rows, columns = checks.pair("inside", frame.inside)
-    return _resized(_resized(logits, frame.image)[:rows, :columns], frame.photo)
+    return resized(resized(logits, frame.image)[:rows, :columns], frame.photo)
 
 
-def _resized(x, size):
+def resized(x, size):
+    """Returns an array, `(rows, columns, ...)`, resized bilinearly to a size, with half-pixel centers."""
     for axis, want in enumerate(size):
         x = _along(x, _neighbors(x.shape[axis], want), axis)
     return x

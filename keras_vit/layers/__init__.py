@@ -18,6 +18,7 @@ from keras_vit.layers.heads.deformable_decoder import DeformableDecoder
 from keras_vit.layers.heads.depth_head import DepthHead
 from keras_vit.layers.heads.dpt_head import DPTHead
 from keras_vit.layers.heads.end_pool import EndPool
+from keras_vit.layers.heads.film_decoder import FiLMDecoder
 from keras_vit.layers.heads.instance_masks import BoxesAndMasks, InstanceMasks
 from keras_vit.layers.heads.mask_decoder import MaskDecoder
 from keras_vit.layers.heads.pixel_head import PixelHead
@@ -62,6 +63,7 @@ __all__ = [
     "DeformableDecoder",
     "DepthHead",
     "EndPool",
+    "FiLMDecoder",
     "Frames",
     "InstanceMasks",
     "LayerScale",

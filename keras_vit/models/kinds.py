@@ -119,6 +119,12 @@ KINDS = {
         probabilities=keras.ops.sigmoid,
     ),
     "masks": Kind(labeled=("logits", "probabilities")),
+    "label_masks": Kind(  # of each class a mask of its own, `(batch, height, width, classes)`
+        labeled=("logits", "probabilities"),
+        same=_signs,
+        counted="pixels of labels",
+        probabilities=keras.ops.sigmoid,
+    ),
     "boxes": Kind(
         names=("boxes", "scores"),
         labeled=("scores",),

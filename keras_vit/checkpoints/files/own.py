@@ -33,6 +33,8 @@ def open_keras(path):
         warnings.warn(
             f"Only the ViT {model.name!r} of {str(path)!r} is loaded. Left out: {', '.join(others)}.", stacklevel=2
         )
+    if len(model.outputs) > 1 and not isinstance(model.output, dict):  # with tokens for a decoder, after the head's
+        model = keras.Model(model.inputs, model.outputs[0], name=model.name)
     arguments, variables = arguments_of(model, words=True), variables_of(model)
     shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
     if any(isinstance(layer, MergingBlock) for layer in model.layers):

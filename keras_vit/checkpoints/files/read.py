@@ -15,12 +15,12 @@ from keras_vit.checkpoints.files import pytorch
 from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.files.tensorflow_h5 import open_h5
 from keras_vit.checkpoints.files.wrapped import (
-    FIRST_OF_HEADS,
     FIRST_OF_TEXT,
     GENERATION,
+    JOINING,
     OPEN_CLIP,
     PAIR,
-    detects,
+    joining,
     of_open_clip,
     other_decoder,
     unwrap,
@@ -33,7 +33,7 @@ FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
 RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
 CONFIGS = ("config.json", "preprocessor_config.json", "processor_config.json")
-FIRST = {"text": FIRST_OF_TEXT, "heads": FIRST_OF_HEADS}  # where other parts than the image tower begin
+FIRST = {"text": FIRST_OF_TEXT, **JOINING}  # where other parts begin
 MAX_JSON = 2**26  # bytes of a configuration
 KERAS_HUB = (
     "it is a model of KerasHub, whose weights have other names. Load it with keras_hub, or load its source here, such "
@@ -99,17 +99,17 @@ class Files(NamedTuple):
         return writes(self.shapes)
 
     @property
-    def detects(self):
-        """Whether there are heads that find what texts name."""
-        return detects(self.shapes)
+    def joining(self):
+        """What joins an image and a text tower: `"heads"` for boxes, `"masks"`, a decoder, or `None`."""
+        return joining(self.shapes)
 
     def settings(self, name):
         """Returns the content of a configuration by its file's name; `{}` if there is none."""
         return {} if self.folder is None else _json(self.folder / name)
 
     def part(self, part="image"):
-        """Returns the `Checkpoint` of a part: `"image"` for a Vision Transformer, `"text"` for the texts', or
-        `"heads"`.
+        """Returns the `Checkpoint` of a part: `"image"` for a Vision Transformer, `"text"` for the texts',
+        `"heads"` or `"masks"`.
 
         Raises:
             ValueError: If there is none, or its configuration is damaged.

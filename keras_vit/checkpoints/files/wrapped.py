@@ -30,6 +30,9 @@ FIRST_OF_RF_DETR = re.compile(r"(?P<prefix>(?:.+?\.)??)transformer\.decoder\.ref
 WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT, FIRST_OF_RF_DETR)  # models of which no tensor is left out
 # The same of heads on patches that find what texts name: OWL-ViT's, OWLv2's.
 FIRST_OF_HEADS = re.compile(r"(?P<prefix>(?:.+?\.)??)class_head\.dense0\.weight")
+# The same of a decoder that draws masks of what texts say: CLIPSeg's.
+FIRST_OF_MASKS = re.compile(r"(?P<prefix>(?:.+?\.)??)decoder\.film_mul\.weight")
+JOINING = {"heads": FIRST_OF_HEADS, "masks": FIRST_OF_MASKS}  # parts that join an image and a text tower
 # Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
 OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume
@@ -116,7 +119,8 @@ def unwrap(names):
     beside = BESIDE if BETWEEN in outside else NECK
     kept = (short for short in outside if short.startswith("head.") or beside.fullmatch(short))
     heads = {short: outside[short] for short in kept if short not in inside}
-    others = [name for short, name in outside.items() if short not in heads and not PASSED_OVER.fullmatch(short)]
+    passed_over = f"{PASSED_OVER.pattern}|decoder\\..*" if joining(names) == "masks" else PASSED_OVER
+    others = [name for short, name in outside.items() if short not in heads and not re.fullmatch(passed_over, short)]
     remarks = [choice(prefixes, prefix)] if len(prefixes) > 1 else []
     if others and not remarks:
         remarks = [f"Only its Vision Transformer is loaded. Left out: {listing(others)}."]
@@ -151,9 +155,9 @@ def writes(names):
     return any(map(WRITTEN.fullmatch, names)) and any(map(ABOUT_IMAGES.match, names)) and not asked
 
 
-def detects(names):
-    """Returns whether a file has heads that find what texts name, by its tensors' names."""
-    return any(map(FIRST_OF_HEADS.fullmatch, names))
+def joining(names):
+    """Returns the part of `JOINING` that a file has, by its tensors' names; `None` without one."""
+    return next((part for part, first in JOINING.items() if any(map(first.fullmatch, names))), None)
 
 
 def other_decoder(config):

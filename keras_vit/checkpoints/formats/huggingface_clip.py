@@ -69,7 +69,7 @@ CLIP = {"hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "num_attention_heads
 SIGLIP = {"hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6, "num_attention_heads": 12}
 # Whose image towers are CLIP's.
 CLIP_KINDS = ("clip", "metaclip_2", "chinese_clip", "altclip", "clipseg", "git", "owlvit", "owlv2")
-DETECTORS = {"owlvit": "OWL-ViT", "owlv2": "OWLv2"}  # which prepare images in their own way
+OTHERS = {"owlvit": "OWL-ViT", "owlv2": "OWLv2", "clipseg": "CLIPSeg"}  # which prepare images in their own way
 DEFAULTS = {
     **dict.fromkeys((name for kind in CLIP_KINDS for name in (kind, f"{kind}_vision_model")), CLIP),
     "siglip": SIGLIP,
@@ -98,7 +98,7 @@ def architecture(shapes, checkpoint):
     config_arguments, origins = transformers_config.read_model(tower, width, DEFAULTS | {None: BARE[kind]})
     if not config and kind == "CLIP":
         origins["block.gelu"] = Assumed("files of CLIP have 'exact' or 'quick'")
-    prepares = DETECTORS.get(config.get("model_type"), kind)
+    prepares = OTHERS.get(config.get("model_type"), kind)
     statistics, evaluation, prepared = transformers_config.read_processor(checkpoint.processor, prepares)
     head = next((n for n in ("classifier.weight", "visual_projection.weight") if n in shapes), None)
     arguments = {

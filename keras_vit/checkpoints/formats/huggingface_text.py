@@ -34,7 +34,7 @@ SIGLIP = huggingface_clip.SIGLIP
 OWN_END = ("metaclip_2", "metaclip_2_text_model")  # whose 2 is an id; elsewhere it was a mistake that was kept
 DEFAULTS = dict.fromkeys(("clip", "clip_text_model", *OWN_END), CLIP)
 DETECTORS = tuple(f"{kind}{part}" for kind in ("owlvit", "owlv2") for part in ("", "_text_model"))
-DEFAULTS |= dict.fromkeys(DETECTORS, CLIP)
+DEFAULTS |= dict.fromkeys((*DETECTORS, "clipseg", "clipseg_text_model"), CLIP)
 DEFAULTS |= dict.fromkeys((f"siglip{n}{kind}" for n in ("", "2") for kind in ("", "_text_model")), SIGLIP)
 OURS = {"num_heads": "num_heads", "block.gelu": "gelu", "norm.epsilon": "epsilon"}
 

@@ -45,6 +45,7 @@ PUBLISHED = {  # without a file: what the published models' says
     | {"keep_aspect_ratio": True, "ensure_multiple_of": 14},
     "ViTPose": _processor(IMAGENET, 2, {"height": 256, "width": 192}),
     "RF-DETR": _processor(IMAGENET, 2, {"height": 560, "width": 560}),
+    "CLIPSeg": _processor(IMAGENET, 2, {"height": 352, "width": 352}),
     "OWL-ViT": _processor(CLIP, 3, {"height": 768, "width": 768}),
     "OWLv2": _processor(CLIP, 2, {"height": 960, "width": 960}) | {"do_pad": True},
 }
@@ -77,7 +78,7 @@ PROCESSOR_KINDS = {
 }  # fmt: skip
 PROCESSOR_KINDS |= {"BLIP": "Blip", "ViViT": "Vivit", "Depth Anything": "DPT", "ViTPose": "VitPose"}
 PROCESSOR_KINDS |= {"OWL-ViT": "OwlViT", "OWLv2": "Owlv2"}
-PROCESSOR_KINDS |= {"RF-DETR": "RfDetr"}
+PROCESSOR_KINDS |= {"RF-DETR": "RfDetr", "CLIPSeg": "ViT"}
 SHORTEST_EDGE = ("CLIP", "Bit")  # classes that resize the shorter side, and crop, in all versions
 ANY_ASPECT = ("Siglip2", "Vilt", "Yolos")  # classes whose images have no one size
 # Options that `read_processor` reads or that change no pixel of a model's image. Others must be off.
