@@ -98,8 +98,8 @@ def _counts(warm_up):
 def _signatures(about):
     """Returns the names of a model's signatures."""
     shapes = about.inputs
-    drawn = about.rule["resize"] != "pad"  # TensorFlow has no such filter
-    files = drawn and [*shapes] == ["images"] and shapes["images"][-1] in (1, 3) and about.range == checks.BYTES
+    files = [*shapes] == ["images"] and shapes["images"][-1] in (1, 3) and about.range == checks.BYTES
+    files = files and about.rule["resize"] != "pad"  # TensorFlow has no such filter
     return ["serve", "serve_bytes"] if files else ["serve"]
 
 
