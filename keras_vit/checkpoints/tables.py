@@ -123,6 +123,7 @@ def parted(form, parts=2, axis=0):
 SAME = each(lambda a, heads: a, lambda a, heads: a)
 LINEAR = each(lambda a, heads: a.T, lambda a, heads: a.T)  # PyTorch's (out, in)
 CONV = each(lambda a, heads: a.transpose(2, 3, 1, 0), lambda a, heads: a.transpose(3, 2, 0, 1))  # PyTorch's OIHW
+DEPTHWISE = each(lambda a, heads: a.transpose(2, 3, 0, 1), lambda a, heads: a.transpose(2, 3, 0, 1))
 GROUP_NORM = each(lambda a, heads: a.reshape(-1), lambda a, heads: a.reshape(1, 1, 1, -1))  # old Flax
 HEADS_IN = each(lambda a, heads: a.reshape(len(a), -1), lambda a, heads: a.reshape(len(a), heads, -1))  # (in, heads, d)
 HEADS_OUT = each(lambda a, heads: a.reshape(-1, a.shape[-1]), lambda a, heads: a.reshape(heads, -1, a.shape[-1]))

@@ -3,7 +3,7 @@
 from keras_vit.checkpoints.formats import huggingface_dinov2
 from keras_vit.checkpoints.formats.huggingface_depth import conv
 from keras_vit.checkpoints.formats.transformers_config import GELUS
-from keras_vit.checkpoints.tables import Form, Format, Missing, Otherwise, Row, each, need, torch_dense, torch_norm
+from keras_vit.checkpoints.tables import DEPTHWISE, Form, Format, Missing, Otherwise, Row, need, torch_dense, torch_norm
 from keras_vit.layers.heads.query_masks import DENSE
 from keras_vit.models.options import merged
 
@@ -13,7 +13,6 @@ CLASSES = "class_predictor"
 POSITION, TABLE = "encoder/position_embedding", "embeddings.position_embeddings"
 STATED = {"num_attention_heads": 16, "image_size": 640, "num_blocks": 4, "hidden_act": "gelu"}  # of `EomtConfig`
 ONE_MORE = Form(lambda arrays, _: [arrays[0][None]], lambda arrays, _: [arrays[0][0]])  # axis, of the batch
-DEPTHWISE = each(lambda a, heads: a.transpose(2, 3, 0, 1), lambda a, heads: a.transpose(2, 3, 0, 1))
 ROWS = (
     *(row for row in huggingface_dinov2.ROWS if row.ours != POSITION and "head/" not in str(row.ours)),
     Row(POSITION, TABLE, ONE_MORE),

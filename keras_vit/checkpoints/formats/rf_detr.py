@@ -7,6 +7,7 @@ from keras_vit.checkpoints.formats.coco import COCO
 from keras_vit.checkpoints.formats.transformers_config import CONFIG
 from keras_vit.checkpoints.tables import (
     CONV,
+    DEPTHWISE,
     IMAGENET,
     LINEAR,
     SAME,
@@ -26,7 +27,6 @@ from keras_vit.utils.resampling import square
 PROJECTOR, DECODER = "backbone.0.projector.stages.0", "transformer.decoder.layers.{i}"
 FIRST = "transformer.decoder.ref_point_head.layers.0.weight"  # in every file of this kind, and in no other
 MASKS = "segmentation_head"
-DEPTHWISE = each(lambda a, heads: a.transpose(2, 3, 0, 1), lambda a, heads: a.transpose(2, 3, 0, 1))
 POINTWISE = each(lambda a, heads: a[:, :, 0, 0].T, lambda a, heads: a.T[:, :, None, None])
 QKV = tuple(f"head/block{{i}}/attention/{part}" for part in ("query", "key", "value"))
 
