@@ -111,16 +111,15 @@ def detector_in(source):
         ValueError: For weights of another kind of model, or without the heads.
     """
     with open_checkpoint(fetch(source)) as checkpoint:
-        form, _ = recognize(checkpoint)
+        form, names = recognize(checkpoint)
         if form is rf_detr.FORMAT:
             maps = describe(checkpoint).arguments["maps"]
             return "deformable", classes_of(maps), maps["queries"]
-        return "tokens", *_yolos_in(checkpoint, source)
+        return "tokens", *_yolos_in(checkpoint, form, names, source)
 
 
-def _yolos_in(checkpoint, source):
+def _yolos_in(checkpoint, form, names, source):
     """Returns the names of a YOLOS's classes, a tuple, and the number of its boxes."""
-    form, names = recognize(checkpoint)
     if form is not huggingface_yolos.FORMAT:
         raise ValueError(f"{str(source)!r} must be weights of YOLOS or RF-DETR. Received: a model of {form.name}")
     missing = [name for name in huggingface_yolos.SIZES if name not in names]
