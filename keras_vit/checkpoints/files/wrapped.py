@@ -27,7 +27,7 @@ FIRST_OF_VILT = re.compile(
 FIRST_OF_DIT = re.compile(r"(?P<prefix>(?:.+?\.)??)(?:x_embedder\.proj\.weight|pos_embed\.proj\.weight)")
 # The same of RF-DETR.
 FIRST_OF_RF_DETR = re.compile(r"(?P<prefix>(?:.+?\.)??)transformer\.decoder\.ref_point_head\.layers\.0\.weight")
-WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT, FIRST_OF_RF_DETR)  # models of which no tensor is left out
+WHOLE = (FIRST_OF_VILT, FIRST_OF_DIT, FIRST_OF_RF_DETR)  # all tensors of these files are read
 # The same of heads on patches that find what texts name: OWL-ViT's, OWLv2's.
 FIRST_OF_HEADS = re.compile(r"(?P<prefix>(?:.+?\.)??)class_head\.dense0\.weight")
 # The same of a decoder that draws masks of what texts say: CLIPSeg's.

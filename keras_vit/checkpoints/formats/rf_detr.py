@@ -193,7 +193,7 @@ def _stated_names(checkpoint):
 
 
 def _doubts(checkpoint, maps):
-    """Returns what is told of outputs whose classes the file leaves open, by the name of what is in doubt."""
+    """Returns a warning, as an origin by its argument's name, where the file does not say which outputs are classes."""
     names, units = _stated_names(checkpoint), maps["units"]
     if not names and maps["names"]:
         return {"classes": Otherwise(f"it names no classes; its {units} outputs are taken for COCO's ids.")}
