@@ -7,6 +7,7 @@ from keras_vit.models.captioner import is_captioner
 from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of, name_of
+from keras_vit.models.map_heads import head_of
 from keras_vit.models.metadata import stated_labels, stated_thresholds
 from keras_vit.models.open_detector import is_open_detector
 from keras_vit.models.open_segmenter import is_open_segmenter
@@ -99,6 +100,11 @@ class Traits:
     def kind(self):
         """The `Kind` of its output; ValueError for an unknown one."""
         return kind_of(self.model)
+
+    @functools.cached_property
+    def map_head(self):
+        """What `with_head` takes to put its head on another encoder, a dictionary; `None` without a head of maps."""
+        return head_of(self.model)
 
     @functools.cached_property
     def features(self):

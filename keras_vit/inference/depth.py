@@ -12,7 +12,6 @@ from keras import ops
 
 from keras_vit.models.backbone import check_plain
 from keras_vit.models.inputs import image_shape
-from keras_vit.models.map_heads import head_of
 from keras_vit.preparing.evaluation_rule import keeping_aspect
 from keras_vit.preparing.preprocessing import listed
 from keras_vit.traits import traits_of
@@ -63,8 +62,7 @@ def estimate_depth(model: keras.Model, images: Any) -> list[np.ndarray]:
 
 def own_aspect(about):
     """Returns the `OwnAspect` of a model whose source keeps the aspect ratio, by its `Traits`; `None` for another."""
-    model = about.model
-    aspect, head = about.rule.get("aspect") or {}, head_of(model)
+    aspect, head, model = about.rule.get("aspect") or {}, about.map_head, about.model
     if head is None or "positions" not in aspect or about.gives != "depth":
         return None
     plain = all(re.fullmatch(PARTS, layer.name) for layer in model.layers[1:])
@@ -98,7 +96,7 @@ class OwnAspect:
     Args:
         about: The `Traits` of a model with a `DepthHead`.
         aspect: `aspect` in its evaluation rule; see `keras_vit.preprocess`.
-        head: What `head_of` returns.
+        head: The `map_head` of these traits.
 
     Call arguments:
         images: Array `(batch, height, width, channels)`, both sides multiples of the patch.

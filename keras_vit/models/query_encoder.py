@@ -1,9 +1,8 @@
 """A Vision Transformer whose last blocks see learned queries too, as EoMT."""
 
-from keras_vit.layers import QueryTokens, TokenPool, TransformerBlock
-from keras_vit.layers.blocks.norms import norm as norm_layer
+from keras_vit.layers import QueryTokens, TokenPool
 from keras_vit.layers.functional import Model
-from keras_vit.models import options
+from keras_vit.models import anatomy
 from keras_vit.models.vit import vit
 
 
@@ -23,18 +22,43 @@ def query_encoder(queries, last, **arguments):
     Raises:
         ValueError: If `last` is not below the number of blocks.
     """
-    depth, rate = arguments["depth"], arguments.get("stochastic_depth") or 0.0
-    first = depth - last
-    if not 0 < last < depth:
-        raise ValueError(f"Queries must come before one of the blocks after the first, of {depth}. Received: {last=}")
-    steps = [rate * i / max(depth - 1, 1) for i in range(depth)]
-    whole = {"depth": first, "stochastic_depth": steps[first - 1], "final_norm": None, "pooling": "none"}
-    encoder = vit(None, **arguments | whole | {"num_classes": 0})
-    block, dtype = encoder.get_layer("block_0").get_config(), encoder.dtype_policy
-    x = encoder.get_layer(f"block_{first - 1}").output
-    x = QueryTokens(queries, name="queries", dtype=dtype)(x)  # (batch, queries + tokens, width)
-    for i in range(first, depth):
-        x = TransformerBlock.from_config(block | {"name": f"block_{i}", "stochastic_depth": steps[i]})(x)
-    x = norm_layer("norm", **options.complete("norm", arguments.get("norm")), dtype=dtype)(x)
-    x = TokenPool("none", num_prefix=queries + encoder.get_layer("encoder").num_prefix, name="pool", dtype=dtype)(x)
+    whole = {"final_norm": "before", "pooling": "none", "num_classes": 0}
+    return with_queries(vit(None, **arguments | whole), queries, last)
+
+
+def with_queries(encoder, queries, last):
+    """Returns an encoder with learned queries in front of the tokens of its last blocks; these blocks are new.
+
+    Args:
+        encoder: A model from `vit` with a norm before pooling `"none"`, and no classes.
+        queries, last: As in `query_encoder`.
+
+    Raises:
+        ValueError: As `query_encoder`; for an encoder without a last norm, or whose blocks know the number of tokens.
+    """
+    blocks = anatomy.blocks(encoder)
+    first = len(blocks) - last
+    if not 0 < last < len(blocks):
+        raise ValueError(
+            f"Queries must come before one of the blocks after the first, of {len(blocks)}. Received: {last=}"
+        )
+    _check(encoder, blocks)
+    x = QueryTokens(queries, name="queries", dtype=encoder.dtype_policy)(blocks[first - 1].output)
+    for layer in (*blocks[first:], encoder.get_layer("norm")):
+        x = type(layer).from_config(layer.get_config())(x)  # (batch, queries + tokens, width)
+    x = TokenPool("none", num_prefix=queries + anatomy.num_prefix(encoder), name="pool", dtype=encoder.dtype_policy)(x)
     return Model(encoder.input, x, name=encoder.name)
+
+
+def _check(encoder, blocks):
+    """Raises ValueError for blocks to which queries cannot be added."""
+    names = {layer.name for layer in encoder.layers}
+    block = blocks[-1]
+    places = {"relative positions": block.relative, "rotary positions": block.rotary, "windows": blocks[0].windows}
+    wrong = [name for name, value in places.items() if value is not None]
+    wrong += ["tokens of every block's own positions"] if "position_1" in names else []
+    if wrong or "norm" not in names:
+        raise ValueError(
+            "Queries need a last norm, and blocks that attend to all tokens alike. "
+            f"Received: {encoder.name!r}, with {wrong[0] if wrong else 'no last norm'}"
+        )

@@ -2,7 +2,7 @@
 
 from keras_vit import config
 from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
-from keras_vit.models.outputs import count_classes, num_classes
+from keras_vit.models.outputs import count_classes
 
 
 def task_of(about):
@@ -31,7 +31,7 @@ def names_of(about, path, beside=lambda: None):
         return ()
     if about.gives in ("instances", "segments"):
         raise ValueError(f"{str(path)!r} finds segments of photos: see keras_vit.segment. Received: {about.gives}")
-    classes = num_classes(model) if about.gives == "boxes" else _classes(about, path)
+    classes = about.classes if about.gives == "boxes" else _classes(about, path)
     names = about.labels or beside() or ()
     return names if len(names) == classes else tuple(map(str, range(classes)))
 

@@ -1,0 +1,171 @@
+"""The rules of semantic segmentation: a class for every pixel."""
+
+import warnings
+
+import keras
+import numpy as np
+
+from keras_vit.models.outputs import distinct
+from keras_vit.tasks import dense
+from keras_vit.tasks.class_names import ordered_by
+from keras_vit.tasks.classify.balance import class_weights
+from keras_vit.tasks.segment import pixels
+from keras_vit.tasks.shown import percent
+from keras_vit.utils.images import mask_pixels
+
+MOST = 254  # classes: masks are bytes, and 255 is void
+
+
+class Semantic:
+    """The rules of a class for every pixel: the target `segmentation_masks`. Methods are as those of `Task`.
+
+    Args:
+        task: The `Segment`, whose options the rules read.
+    """
+
+    targets = ("segmentation_masks",)
+    best = ("val_mean_iou", "max")
+    gives = "masks"
+
+    def __init__(self, task):
+        self.task = task
+
+    def check_options(self):
+        if self.task.head_kind == "queries":
+            raise ValueError("Segment.head='queries' is for kind='instance' and 'panoptic'. Received: kind='semantic'")
+
+    def check(self, recipe):
+        task = self.task
+        count = len(task.classes)
+        unnamed = not count and recipe is not None  # the data may have class names
+        if not 2 <= count <= MOST and not unnamed:
+            raise ValueError(f"Segment.classes must name 2 to {MOST} classes. Received: classes={task.classes!r}")
+        if task.first + count > pixels.VOID:
+            raise ValueError(f"Classes must have values up to 254. Received: {count} classes from first={task.first}")
+        if task.void is not None and task.first <= task.void < task.first + count:
+            raise ValueError(f"Segment.void must not be the value of a class. Received: void={task.void}")
+        if task.head_kind == "mask" and count < 3 and not unnamed:
+            raise ValueError("Segment.head='mask' needs 3 classes or more: its norm compares them. Received: 2 classes")
+
+    def on(self, source, arguments):
+        task = ordered_by(self.task, source)
+        task.check()
+        values = {*range(task.first, task.first + len(task.classes)), task.void, pixels.VOID}
+        wrong = {value: name for value, name in source.mask_values.items() if value not in values}
+        if wrong:
+            value, name = min(wrong.items())
+            raise ValueError(
+                f"Masks must have values {task.first} to {task.first + len(task.classes) - 1}, one per class"
+                f"{'' if task.void is None else f', or {task.void} for void'}. Received: {sorted(wrong)}, such as "
+                f"{value} in {name!r}"
+            )
+        present = [name for i, name in enumerate(task.classes, task.first) if i in source.mask_values]
+        if len(present) < 2 and pixels.VOID in source.mask_values:
+            message = (
+                f"Masks must have pixels of two classes or more, values {task.first} to "
+                f"{task.first + len(task.classes) - 1}; 255 is void. Received: only {present}, and 255"
+            )
+            if arguments is not None:
+                raise ValueError(message)
+            warnings.warn(message, stacklevel=2)  # a split for evaluation
+        return task
+
+    def of_model(self, model):
+        return {}
+
+    def fits(self, model):
+        return model.output_shape[-1] == len(self.task.classes)
+
+    def model(self, arguments):
+        encoder = dense.encoder(arguments, len(self.task.classes), "segmenter")
+        head = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.task.head_kind]
+        logits = head(encoder, **self.task.head_options)
+        size = encoder.input_shape[1:3]
+        enlarge = keras.layers.Resizing(*size, data_format="channels_last", name="logits", dtype="float32")
+        return dense.finished(encoder, enlarge(logits), arguments, self.task.classes, "segmenter")
+
+    def _linear(self, encoder):
+        head = keras.layers.Dense(len(self.task.classes), kernel_initializer="zeros", name="head", dtype="float32")
+        return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
+
+    def _mask(self, encoder, depth, width):
+        from keras_vit.layers import MaskDecoder
+
+        block = encoder.get_layer("block_0")
+        head = MaskDecoder(
+            len(self.task.classes),
+            block.num_heads,
+            block.mlp_dim,
+            depth=depth,
+            width=width,
+            gelu=block.gelu,
+            epsilon=block.epsilon,
+            dropout=block.dropout,
+            name="head",
+            dtype=encoder.dtype_policy,
+        )
+        return dense.feature_map(encoder, head(dense.patches(encoder, encoder.output)), "map")
+
+    def _dpt(self, encoder, width):
+        return dense.dpt(encoder, len(self.task.classes), width)
+
+    def learner(self, model):
+        return model
+
+    def compiled(self, source):
+        weights = None
+        if self.task.class_weights:
+            weights = class_weights(source.mask_counts.sum(0)[self.task.first : self.task.first + len(self.task.classes)])
+        scores = [pixels.MeanIoU(len(self.task.classes)), pixels.PixelAccuracy()]
+        return {"loss": pixels.PixelLoss(weights, self.task.dice), "weighted_metrics": scores}
+
+    def batch(self, examples):
+        """Returns float32 images, 0..255, and class indices or void, uint8 `(batch, height, width, 1)`."""
+        return examples["images"], examples["segmentation_masks"] - self.task.first  # bytes below the first wrap to void
+
+    def callbacks(self, run):
+        return []
+
+    def finish(self, run):
+        pass
+
+    def tally(self):
+        return pixels.PixelTally(self.task.classes, self.task.first)
+
+    def answer(self, output):
+        """Returns the share of pixels of each class, 0..1, largest first, from logits, `(height, width, classes)`."""
+        predicted = np.asarray(output).argmax(-1)
+        shares = np.bincount(predicted.ravel(), minlength=len(self.task.classes)) / predicted.size
+        names = distinct(self.task.classes)
+        return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
+
+    def listed(self, output, top):
+        return [*self.answer(output).items()][:top]
+
+    def said(self, answer):
+        return f"{', '.join(f'{name}: {percent(share)}' for name, share in answer.items())} of the area"
+
+    def heading(self, output):
+        shares = {name: share for name, share in self.answer(output).items() if share}
+        painted = {name: share for name, share in shares.items() if name in self.legend()}
+        return self.said(dict([*(painted or shares).items()][:3]))
+
+    def legend(self):
+        from keras_vit.plots.masks import UNPAINTED, colors
+
+        every = zip(self.task.classes, distinct(self.task.classes), colors(len(self.task.classes)).tolist())
+        return {text: tuple(color) for name, text, color in every if name.lower() != UNPAINTED}
+
+    def result(self, output, size):
+        """Returns mask values, uint8 `(rows, columns)`, of this `size`, from logits, `(height, width, classes)`."""
+        return (pixels.predict(output, size) + self.task.first).astype("uint8")
+
+    def picture(self, image, output, example):
+        from keras_vit.plots import masks
+        from keras_vit.plots.canvas import side_by_side
+
+        drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.task.classes)]
+        if example is not None and "segmentation_masks" in example:
+            truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.task.classes, self.task.first)
+            drawn.append(truth)
+        return side_by_side(drawn)  # prediction, truth
