@@ -1,6 +1,6 @@
 """Loss of a class and a mask for each query, by matching each object with one query."""
 
-from collections.abc import Sequence
+import math
 
 import keras
 from keras import ops
@@ -24,7 +24,7 @@ class QueryLoss(Loss):
     where the authors draw 12,544 points; the true mask of a cell is that of the pixel at its center.
 
     Args:
-        size: `(rows, columns)` of the predicted masks.
+        units: Number of classes.
         classes: Weight of the classes, in the cost and in the loss.
         masks: Weight of the binary cross-entropy.
         dice: Weight of the Dice loss, `1 - (2 * sum(p * t) + 1) / (sum(p) + sum(t) + 1)`.
@@ -37,21 +37,25 @@ class QueryLoss(Loss):
 
     Returns:
         `(batch,)`, the loss of each image; their mean is the loss of the batch.
+
+    Raises:
+        ValueError: If the masks do not have the aspect ratio of the images.
     """
 
-    def __init__(self, size: Sequence[int], classes=2.0, masks=5.0, dice=5.0, **kwargs):
+    def __init__(self, units, classes=2.0, masks=5.0, dice=5.0, **kwargs):
         super().__init__(**kwargs)
-        self.size = [int(side) for side in size]
+        self.units = int(units)
         self.classes = float(classes)
         self.masks = float(masks)
         self.dice = float(dice)
 
     def call(self, y_true, y_pred):
         stages, queries, numbers = y_pred.shape[1:]
-        cells = self.size[0] * self.size[1]
+        cells = numbers - self.units - 1
+        size = _size_of(cells, y_true.shape[1:3])
         y_pred = ops.reshape(ops.cast(y_pred, "float32"), (-1, queries, numbers))  # (n, queries, numbers)
-        logits, masks = y_pred[..., : numbers - cells], y_pred[..., numbers - cells :]
-        at_cells = _at_cells(ops.cast(y_true, "int32"), self.size)  # (batch, cells)
+        logits, masks = y_pred[..., : self.units + 1], y_pred[..., self.units + 1 :]
+        at_cells = _at_cells(ops.cast(y_true, "int32"), size)  # (batch, cells)
         ids = largest(at_cells, min(queries, cells))  # (batch, objects)
         truth = ops.cast(ops.equal(at_cells[:, None], ids[..., None]), "float32")  # (batch, objects, cells)
         is_object = ops.cast(ids >= 0, "float32")
@@ -81,6 +85,14 @@ class QueryLoss(Loss):
         either = ops.sum(truth, axis=-1)[..., None] + ops.sum(shares, axis=-1)[:, None]
         dice = 1 - (2 * both + 1) / (either + 1)
         return self.masks * entropy + self.dice * dice - self.classes * ops.transpose(classes, (0, 2, 1))
+
+
+def _size_of(cells, size):
+    """Returns `(rows, columns)` of masks of so many cells, with the aspect ratio of images of a size."""
+    rows = round(math.sqrt(cells * size[0] / size[1]))
+    if rows * (cells // rows) != cells:
+        raise ValueError(f"Masks must have the images' aspect ratio, {size[0]} to {size[1]}. Received: {cells} cells")
+    return rows, cells // rows
 
 
 def _at_cells(maps, size):

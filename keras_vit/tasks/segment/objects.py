@@ -1,0 +1,201 @@
+"""The rules of instance and panoptic segmentation: objects and regions with a mask each."""
+
+import math
+
+import numpy as np
+
+from keras_vit.models.metadata import metadata
+from keras_vit.models.outputs import distinct
+from keras_vit.models.segment_outputs import Frame, instance_map, panoptic_map
+from keras_vit.tasks import dense
+from keras_vit.tasks.class_names import ordered_by
+from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.segment.instance_tally import InstanceTally
+from keras_vit.tasks.segment.panoptic_tally import PanopticTally
+from keras_vit.tasks.segment.query_learner import QueryLearner
+from keras_vit.tasks.segment.query_loss import QueryLoss
+
+QUERIES, LAST, UPSCALES = 100, 4, 2  # what `None` means without weights that say it
+SCORES = {"instance": 0.5, "panoptic": 0.8}
+BEST = {"instance": "val_mask_ap50", "panoptic": "val_pq"}
+FIRST_OF = {"first": 0, "void": 255, "class_weights": False, "dice": 0.0}  # options of `Semantic` alone
+
+
+class Objects:
+    """The rules of objects with a mask each: the target `instance_masks`. Methods are as those of `Task`.
+
+    Args:
+        task: The `Segment`, whose options the rules read.
+    """
+
+    targets = ("instance_masks",)
+    gives = "segments"
+
+    def __init__(self, task):
+        self.task = task
+        self.stuff = [task.classes.index(name) for name in task.stuff or () if name in task.classes]
+        self.score = SCORES[task.kind] if task.score is None else task.score
+
+    @property
+    def best(self):
+        return BEST[self.task.kind], "max"
+
+    def check_options(self):
+        task = self.task
+        if task.head_kind != "queries":
+            raise ValueError(f"Segment(kind={task.kind!r}) has the head 'queries'. Received: head={task.head!r}")
+        wrong = [f"{name}={getattr(task, name)!r}" for name, usual in FIRST_OF.items() if getattr(task, name) != usual]
+        if wrong:
+            raise ValueError(f"Segment.{wrong[0].split('=')[0]} is for kind='semantic'. Received: {', '.join(wrong)}")
+        if task.score is not None and not 0 <= task.score <= 1:
+            raise ValueError(f"Segment.score must be from 0 to 1. Received: score={task.score}")
+        if task.stuff and task.kind == "instance":
+            raise ValueError(f"Segment.stuff is for kind='panoptic'. Received: stuff={task.stuff!r}")
+        unknown = [name for name in task.stuff or () if task.classes and name not in task.classes]
+        if unknown:
+            raise ValueError(f"Segment.stuff must name classes. Received: {unknown[0]!r}, not among {task.classes!r}")
+
+    def check(self, recipe):
+        if not self.task.classes and recipe is None:
+            raise ValueError("Segment.classes must name the classes of the objects. Received: classes=()")
+
+    def on(self, source, arguments):
+        from dataclasses import replace
+
+        task = ordered_by(self.task, source)
+        if not task.classes:
+            raise ValueError("Segment.classes must name the classes of the objects: the data do not. Received: none")
+        if task.kind == "panoptic" and task.stuff is None:
+            task = replace(task, stuff=source.stuff)
+        task.check()
+        return task
+
+    def of_model(self, model):
+        found = {"mask_size": model.layers[-1].mask_size}
+        if self.task.kind == "panoptic" and self.task.stuff is None:
+            found["stuff"] = tuple(metadata(model).get("stuff", ()))
+        return found
+
+    def fits(self, model):
+        head = model.layers[-1]
+        return getattr(head, "units", None) == len(self.task.classes) and hasattr(head, "mask_size")
+
+    def model(self, arguments):
+        from keras_vit.models import anatomy
+        from keras_vit.models.map_heads import with_head
+        from keras_vit.models.query_encoder import with_queries
+
+        encoder = dense.encoder(arguments, len(self.task.classes), "segmenter")
+        stated = dense.head_in(arguments.get("weights")) if arguments.get("head") != "new" else None
+        stated = stated if stated and stated["kind"] == "segments" else {}
+        own = {name: value for name, value in self.task.head_options.items() if value is not None}
+        depth, block = len(anatomy.blocks(encoder)), encoder.get_layer("block_0")
+        last = own.pop("depth", stated.get("last", min(LAST, max(depth // 3, 1))))
+        row = {
+            "queries": QUERIES,
+            "upscales": UPSCALES,
+            "gelu": block.gelu,
+            "epsilon": block.epsilon,
+            **stated,
+            **own,
+            "kind": "segments",
+            "blocks": (depth - 1,),
+            "normed": True,
+            "last": last,
+            "units": len(self.task.classes),
+        }
+        model = with_queries(encoder, row["queries"], last)
+        for layer in encoder.layers:
+            model.get_layer(layer.name).set_weights(layer.get_weights())
+        model = with_head(model, row)
+        return dense.finished(model, model.output, arguments, self.task.classes, "segmenter")
+
+    def learner(self, model):
+        metadata(model)["stuff"] = list(self.task.stuff or ())
+        return QueryLearner(model)
+
+    def compiled(self, source):
+        return {"loss": QueryLoss(len(self.task.classes)), "weighted_metrics": []}
+
+    def batch(self, examples):
+        """Returns float32 images, 0..255, and maps of objects, int32 `(batch, height, width, 1)`; see `QueryLoss`."""
+        return examples["images"], examples["instance_masks"]
+
+    def callbacks(self, run):
+        scores = ("mask_ap", "mask_ap50") if self.task.kind == "instance" else ("pq", "sq", "rq")
+        run.learner.steps = run.steps * run.recipe.optim.epochs if self.task.masked else 0
+        return [Measured(run, run.task.of_model(run.model).tally, scores)]
+
+    def finish(self, run):
+        pass
+
+    def tally(self):
+        if self.task.kind == "instance":
+            return InstanceTally(self.task.classes, self.task.mask_size, self.score)
+        return PanopticTally(self.task.classes, self.task.mask_size, self.stuff, threshold=self.score)
+
+    def answer(self, output):
+        """Returns counts such as `"2 cat"` with the highest score of the class, 0..1, from the output of an image."""
+        found = self.segments(output)[1]
+        if not found:
+            return {"nothing": 1.0}
+        names, counts = distinct(self.task.classes), {}
+        for one in found:
+            counts.setdefault(one["class"], []).append(one["score"])
+        rows = {f"{len(scores)} {names[i]}": max(scores) for i, scores in counts.items()}
+        return dict(sorted(rows.items(), key=lambda pair: -pair[1]))
+
+    def listed(self, output, top):
+        return [*self.answer(output).items()]
+
+    def said(self, answer):
+        return ", ".join(answer)  # without scores: these are of one object
+
+    def heading(self, output):
+        return self.said(self.answer(output))
+
+    def legend(self):
+        from keras_vit.plots.masks import colors
+
+        return dict(zip(distinct(self.task.classes), map(tuple, colors(len(self.task.classes)).tolist())))
+
+    def result(self, output, size):
+        ids, found = self.segments(output, size)
+        return ids, [{**one, "category": self.task.classes[one["class"]]} for one in found]
+
+    def segments(self, output, size=None):
+        """Returns the segments of one image at a size, by default that of the masks; see `instance_map`."""
+        cells = self._mask_size(output)
+        logits, masks = np.split(np.asarray(output, "float32"), [len(self.task.classes) + 1], axis=1)
+        masks = np.moveaxis(masks.reshape(-1, *cells), 0, -1)  # (rows, columns, queries)
+        frame = Frame(cells, cells, cells if size is None else tuple(size))
+        if self.task.kind == "instance":
+            return instance_map(logits, masks, frame, threshold=self.score)
+        return panoptic_map(logits, masks, frame, self.stuff, threshold=self.score)
+
+    def _mask_size(self, output):
+        """Returns `(rows, columns)` of the masks in an output; those of a square where the task does not know it."""
+        if self.task.mask_size is not None:
+            return self.task.mask_size
+        side = math.isqrt(output.shape[1] - len(self.task.classes) - 1)
+        return side, side
+
+    def picture(self, image, output, example):
+        from keras_vit.plots.canvas import side_by_side
+        from keras_vit.plots.segments import segmented
+        from keras_vit.utils.instance_maps import pixels
+
+        drawn = [segmented(image, *self.segments(output, np.shape(image)[:2]), self.task.classes)]
+        if example is not None and "instance_masks" in example:
+            values = pixels(example["instance_masks"])
+            drawn.append(segmented(image, *_true_segments(values), self.task.classes))
+        return side_by_side(drawn)  # prediction, truth
+
+
+def _true_segments(values):
+    """Returns the segments of a map of objects, as those of `instance_map`."""
+    from keras_vit.utils.instance_maps import PER_CLASS
+
+    known = np.unique(values[values >= 0])
+    ids = np.where(values >= 0, np.searchsorted(known, values), -1)
+    return ids, [{"id": i, "class": int(value) // PER_CLASS, "score": 1.0} for i, value in enumerate(known)]
