@@ -153,3 +153,4 @@ from keras_vit.training.finetuning import merge_lora as merge_lora
 from keras_vit.training.fit import datasets as datasets
 from keras_vit.training.fit import fit as fit
 from keras_vit.training.sweeping import sweep as sweep
+from keras_vit.utils.instance_maps import instance_map as instance_map

@@ -1,0 +1,146 @@
+"""Maps of objects: one integer for each pixel says its class, and which object of this class it belongs to.
+
+Pixels of an object are `class * 1000 + number`, where `number` tells the objects of one class apart, 1 to 999; those of
+a region such as sky, of which an image has one for each class, have number 0. This is the convention of Cityscapes
+(Cordts et al. 2016, arXiv:1604.01685). -1 is no object, or unknown; -2 - class a region where this class is ignored.
+As a file, a map is a PNG of red, green and blue: value + 1024 = red + 256 green + 65536 blue.
+"""
+
+import io
+
+import numpy as np
+
+from keras_vit.utils.images import opened
+
+PER_CLASS = 1000
+NONE = -1
+OFFSET = 1024
+CLASSES = OFFSET - 1  # most classes: the last of them can be ignored too, -2 - class
+
+
+def instance_map(masks, classes, stuff=()):
+    """Joins the masks of an image's objects to one map, the target `"instance_masks"`.
+
+    Where masks overlap, the smaller one is on top, then the later one. A mask without pixels is left out.
+
+    Args:
+        masks: Array of booleans, or of 0 and 1, `(objects, height, width)`.
+        classes: Integers `(objects,)`: the index of each object's class; or `-2 - index` of a region where objects of
+            this class are not told apart, such as a crowd, which training ignores.
+        stuff: Indices of the classes that are regions, such as sky: their masks are one segment.
+
+    Returns:
+        int32 array, `(height, width)`: `class * 1000 + number` in the pixels of an object, where `number` counts the
+        objects of its class from 1 on, and is 0 in those of `stuff`; -1 where there is none; `-2 - index` in a region
+        to ignore.
+
+    Raises:
+        ValueError: For another shape or type, a class that is none, or more than 999 objects of one class.
+    """
+    masks, classes, stuff = _array(masks, "masks"), _array(classes, "classes"), _array(stuff, "stuff")
+    if masks.ndim != 3 or masks.dtype.kind not in "bui" or (masks.size and not 0 <= masks.min() <= masks.max() <= 1):
+        most = f", values from {masks.min()} to {masks.max()}" if masks.dtype.kind in "ui" and masks.size else ""
+        raise ValueError(
+            "`masks` must be booleans, or 0 and 1, of the shape (objects, height, width). "
+            f"Received: shape={masks.shape}, dtype={masks.dtype}{most}"
+        )
+    values = object_values(classes, stuff)
+    if len(values) != len(masks):
+        raise ValueError(f"Each mask must have a class. Received: {len(masks)} masks and {len(values)} classes")
+    joined_map = np.full(masks.shape[1:], NONE, "int32")
+    for i in order([np.count_nonzero(mask) for mask in masks]):
+        joined_map[masks[i].astype(bool)] = values[i]
+    return joined_map
+
+
+joined = instance_map  # inside the package
+
+
+def object_values(classes, stuff=()):
+    """Returns the value of each object in the map of its image, int32 `(objects,)`; arguments as in `instance_map`."""
+    classes, stuff = np.asarray(classes), np.asarray(stuff)
+    for name, indices, rule in (
+        ("classes", classes, "indices of classes, or -2 - index where a class is ignored"),
+        ("stuff", stuff, "indices of classes"),
+    ):
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "ui"):
+            raise ValueError(
+                f"`{name}` must be a vector of integers. Received: shape={indices.shape}, dtype={indices.dtype}"
+            )
+        low = -1 - CLASSES if name == "classes" else 0
+        wrong = indices[(indices < low) | (indices == NONE) | (indices >= CLASSES)] if indices.size else indices
+        if len(wrong):
+            raise ValueError(f"`{name}` must be {rule}, below {CLASSES}. Received: {wrong[0]}")
+    classes = classes.astype("int32")
+    values = classes.copy()
+    for index in np.unique(classes[classes >= 0]):
+        here = classes == index
+        count = np.count_nonzero(here)
+        if index not in stuff and count >= PER_CLASS:
+            raise ValueError(
+                f"An image must have at most {PER_CLASS - 1} objects of one class. Received: {count} of class {index}"
+            )
+        values[here] = index * PER_CLASS + (0 if index in stuff else np.arange(1, count + 1))
+    return values
+
+
+def order(areas):
+    """Returns the order in which masks of these areas are drawn: smaller ones on top, then later ones."""
+    return np.argsort(-np.asarray(areas, "float64"), kind="stable")
+
+
+def png(values):
+    """Returns the bytes of the PNG of a map, integers `(height, width)` or `(height, width, 1)`."""
+    from PIL import Image
+
+    values = _plane(values)
+    if values.size and not -OFFSET <= values.min() <= values.max() < 2**24 - OFFSET:
+        raise ValueError(
+            f"A map of objects must have values from {-OFFSET} to {2**24 - OFFSET - 1}. "
+            f"Received: {values.min()} to {values.max()}"
+        )
+    numbers = (values.astype("int64") + OFFSET).astype("<u4")
+    bands = numbers.view("uint8").reshape(*values.shape, 4)[..., :3]
+    file = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(bands)).save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+def pixels(item):
+    """Returns the values of a map, int32 `(height, width)`.
+
+    Args:
+        item: The bytes of a PNG that `png` wrote; or an array of integers, `(height, width)` or `(height, width, 1)`.
+
+    Raises:
+        ValueError: For another file, or an array of another shape or type.
+    """
+    if not isinstance(item, bytes):
+        return _plane(item).astype("int32")
+    with opened(item) as image:
+        if image.format != "PNG" or image.mode != "RGB":
+            raise ValueError(
+                "A map of objects must be a PNG of red, green and blue, 8 bits each. "
+                f"Received: {image.format} of mode {image.mode!r}"
+            )
+        bands = np.asarray(image, "int32")
+    return bands @ np.array([1, 2**8, 2**16], "int32") - OFFSET
+
+
+def _plane(values):
+    values = _array(values, "values")
+    plane = values[..., 0] if values.ndim == 3 and values.shape[-1] == 1 else values
+    if plane.ndim != 2 or plane.dtype.kind not in "ui":
+        raise ValueError(
+            "A map of objects must be integers of the shape (height, width) or (height, width, 1). "
+            f"Received: shape={values.shape}, dtype={values.dtype}"
+        )
+    return plane
+
+
+def _array(values, name):
+    """Returns an array; raises ValueError for lists whose items have different shapes."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"`{name}` must be one array. Received: items of different shapes") from None
