@@ -22,9 +22,10 @@ import scipy.special
 import keras_vit
 from keras_vit.checkpoints.files.read import open_files
 from keras_vit.explain.embedding import unit
-from keras_vit.inference import segment_maps, segmentation
+from keras_vit.inference import segmentation
 from keras_vit.inference.open_detection import found, logits_of
 from keras_vit.inference.queries import Eyes, objectness_of, patch_of
+from keras_vit.models import segment_outputs
 from keras_vit.models.open_detector import features_of
 from keras_vit.traits import Traits
 
@@ -115,19 +116,19 @@ def queries(path, inputs):
     outputs = {"tokens": model.get_layer("norm").output, "queries": model.output}
     found = keras.Model(model.input, outputs)(pixels(model, inputs["images_nhwc"]), training=False)
     outputs = keras.ops.convert_to_numpy(found["queries"])
-    classes, masks = segment_maps.unpacked(outputs, about.classes, about.size)
+    classes, masks = segment_outputs.unpacked(outputs, about.classes, about.size)
     if case["task"] == "semantic":
         maps, count = [], len(classes) // len(photos)
         for i, photo in enumerate(photos):
             some = slice(i * count, (i + 1) * count)
             size, _, starts, axis = segmentation.windows(about.preparation, photo)
-            scores = [segment_maps.semantic_scores(*each, about.size) for each in zip(classes[some], masks[some])]
-            maps.append(segment_maps.semantic_map(scores, starts, axis, size))
+            scores = [segment_outputs.semantic_scores(*each, about.size) for each in zip(classes[some], masks[some])]
+            maps.append(segment_outputs.semantic_map(scores, starts, axis, size))
     else:
         names = {"threshold": "threshold", "mask_threshold": "mask_threshold"}
         names |= {"overlap_threshold": "overlap_mask_area_threshold", "stuff": "stuff_classes"}
         options = {ours: case[theirs] for ours, theirs in names.items() if theirs in case}
-        make = segment_maps.instance_map if case["task"] == "instance" else segment_maps.panoptic_map
+        make = segment_outputs.instance_map if case["task"] == "instance" else segment_outputs.panoptic_map
         frames = [segmentation.padded(about.preparation, photo)[1] for photo in photos]
         maps = [make(*each, **options)[0] for each in zip(classes, masks, frames)]
     answers = {"tokens_output": found["tokens"], "class_logits": classes, "mask_logits_nhwc": masks}

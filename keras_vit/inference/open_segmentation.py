@@ -10,13 +10,13 @@ import numpy as np
 from keras_vit.checkpoints.files.own import HEAD_METADATA
 from keras_vit.explain.towers import Towers, text_embeddings
 from keras_vit.inference.queries import batches
-from keras_vit.inference.segment_maps import resized
 from keras_vit.layers import FiLMDecoder
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill
 from keras_vit.models.metadata import keep
 from keras_vit.models.open_segmenter import PARTS
 from keras_vit.models.outputs import check_labels
+from keras_vit.models.segment_outputs import resized
 from keras_vit.preparing.preprocessing import Preparation
 from keras_vit.traits import traits_of
 from keras_vit.utils import checks

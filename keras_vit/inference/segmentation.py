@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 import keras
 import numpy as np
 
-from keras_vit.inference import segment_maps
-from keras_vit.inference.segment_maps import Frame
+from keras_vit.models import segment_outputs
+from keras_vit.models.segment_outputs import Frame
 from keras_vit.preparing.preprocessing import listed
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
@@ -108,7 +108,7 @@ def segment(
         elif boxed:
             classes, segments = _boxed(about, photo, **options)
         else:
-            make = segment_maps.instance_map if kind == "instance" else segment_maps.panoptic_map
+            make = segment_outputs.instance_map if kind == "instance" else segment_outputs.panoptic_map
             classes, segments = make(*_padded(about, photo), **options)
         areas = np.bincount(classes[classes >= 0].ravel(), minlength=len(names))
         found.append(Segments(classes, [_entry(each, names, areas) for each in segments]))
@@ -195,7 +195,7 @@ def windows(preparation, photo):
 
     shape, pixels = preparation.resized(photo, size_of)
     axis = int(shape[0] <= shape[1])
-    starts = segment_maps.window_starts(pixels.shape[axis], side)
+    starts = segment_outputs.window_starts(pixels.shape[axis], side)
     parts = [pixels.take(range(start, start + side), axis) for start in starts]
     return shape, np.stack(parts), starts, axis
 
@@ -234,9 +234,9 @@ def _semantic(about, photo):
     def scores():
         for some in (slice(i, i + AT_ONCE) for i in range(0, len(parts), AT_ONCE)):
             for each in zip(*_queries(about, parts[some])):
-                yield segment_maps.semantic_scores(*each, about.size)
+                yield segment_outputs.semantic_scores(*each, about.size)
 
-    return segment_maps.semantic_map(scores(), starts, axis, shape)
+    return segment_outputs.semantic_map(scores(), starts, axis, shape)
 
 
 def _padded(about, photo):
@@ -250,9 +250,9 @@ def _boxed(about, photo, threshold):
     """Returns the map and the segments of a photo by a detector with masks."""
     shape, image = about.preparation.resized(photo, lambda shape: about.size)
     [output] = run(about.model, image[None])
-    return segment_maps.boxed_map(output, about.classes, tuple(shape), threshold)
+    return segment_outputs.boxed_map(output, about.classes, tuple(shape), threshold)
 
 
 def _queries(about, images):
     """Returns the logits of the queries' classes and of their masks."""
-    return segment_maps.unpacked(run(about.model, images), about.classes, about.size)
+    return segment_outputs.unpacked(run(about.model, images), about.classes, about.size)

@@ -8,7 +8,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.export import runtimes
-from keras_vit.inference import segment_maps
+from keras_vit.models import segment_outputs
 from tests import masks
 from tests.marks import slow
 
@@ -30,5 +30,5 @@ def test_files(kind, tmp_path):
         assert not [operator for operator in report.operators if operator.startswith("Flex")]
     found = getattr(runtimes, kind)(path)[0](images)
     np.testing.assert_allclose(found, wanted, atol=1e-4 * np.ptp(wanted))
-    logits, shapes = segment_maps.unpacked(found, 3, (16, 16))
+    logits, shapes = segment_outputs.unpacked(found, 3, (16, 16))
     assert logits.shape == (3, 4, 4) and shapes.shape == (3, 8, 8, 4)

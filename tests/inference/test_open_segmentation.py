@@ -5,7 +5,7 @@ from PIL import Image
 from scipy.special import expit
 
 import keras_vit
-from keras_vit.inference.segment_maps import resized
+from keras_vit.models.segment_outputs import resized
 from tests import clipsegs, owls
 from tests.checkpoints.helpers import unexpected
 from tests.marks import slow, slow_on_jax

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 import keras_vit
-from keras_vit.inference import segment_maps, segmentation
+from keras_vit.inference import segmentation
+from keras_vit.models import segment_outputs
 from keras_vit.traits import Traits
 from tests import masks
 
@@ -67,9 +68,9 @@ def test_photos_of_any_size(kind, tmp_path):
 def test_it_is_the_rule_on_the_model():
     network, picture = model(), photo(12, 16)
     image = np.pad(picture, ((0, 4), (0, 0), (0, 0)))[None].astype("float32")
-    logits, shapes = segment_maps.unpacked(keras.ops.convert_to_numpy(network(image)), 3, (16, 16))
-    frame = segment_maps.Frame((16, 16), (12, 16), (12, 16))
-    wanted, segments = segment_maps.panoptic_map(logits[0], shapes[0], frame, {1}, threshold=0.2)
+    logits, shapes = segment_outputs.unpacked(keras.ops.convert_to_numpy(network(image)), 3, (16, 16))
+    frame = segment_outputs.Frame((16, 16), (12, 16), (12, 16))
+    wanted, segments = segment_outputs.panoptic_map(logits[0], shapes[0], frame, {1}, threshold=0.2)
     (found,) = keras_vit.segment(network, picture, "panoptic", threshold=0.2, stuff=[1])
     np.testing.assert_array_equal(found.map, wanted)
     scores = [[each["score"] for each in entries] for entries in (found.segments, segments)]

@@ -8,8 +8,8 @@ from scipy.special import erf, expit, softmax
 
 from keras_vit import class_names, from_checkpoint
 from keras_vit.checkpoints.remarks import Assumption
-from keras_vit.inference.segment_maps import unpacked
 from keras_vit.models.map_heads import head_of
+from keras_vit.models.segment_outputs import unpacked
 
 WIDTH, HEADS, DEPTH, LAST, QUERIES, CLASSES, REGISTERS, PATCH, GRID = 8, 2, 3, 1, 4, 3, 2, 4, 3
 CONFIG = {

@@ -4,7 +4,6 @@ import pytest
 
 from keras_vit.tasks.segment import pixels
 from keras_vit.utils import images
-from keras_vit.utils.resampling import resize_matrix
 from tests.marks import slow_on_jax
 from tests.small import peak
 
@@ -104,11 +103,6 @@ def test_a_class_that_is_nowhere_does_not_count():
     assert len(tally.figures()) == 2
 
 
-def test_resizes_as_keras_does():
-    larger = np.asarray(keras.ops.image.resize(LOGITS, (9, 7))).argmax(-1)
-    np.testing.assert_array_equal(pixels.predict(LOGITS[0], (9, 7)), larger[0])
-
-
 @slow_on_jax
 def test_pixels_are_counted_beyond_the_integers_of_float32():
     """20 million of one class in one batch, four fifths of them right; float32 counts to 16.8 million by ones."""
@@ -117,17 +111,6 @@ def test_pixels_are_counted_beyond_the_integers_of_float32():
     logits[0, :4000, :, 0] = logits[0, 4000:, :, 1] = 1
     metric.update_state(np.zeros((1, 5000, 5000), "uint8"), logits)
     assert float(metric.result()) == pytest.approx(0.4)  # 0.8 and 0
-
-
-@pytest.mark.parametrize("size", [(4, 5), (9, 40), (3, 2), (40, 5)])
-def test_classes_at_another_size_are_those_of_resized_logits(size, monkeypatch):
-    rows, columns = (resize_matrix(have, want, "bilinear") for have, want in zip(LOGITS.shape[1:], size))
-    resized = np.einsum("tr,uc,rcx->tux", rows, columns, LOGITS[0].astype("float64"))
-    for values in (1, 2**22):
-        monkeypatch.setattr(images, "STRIP", values)
-        found = pixels.predict(LOGITS[0], size)
-        assert found.dtype == np.uint8
-        np.testing.assert_array_equal(found, resized.argmax(-1))
 
 
 def test_a_large_mask_takes_a_byte_a_pixel(monkeypatch):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.models.box_outputs import likely
-from keras_vit.tasks.segment import pixels
+from keras_vit.models.map_outputs import predict
 from keras_vit.utils import checks
 from keras_vit.utils.images import strips
 
@@ -104,7 +104,7 @@ def semantic_map(windows, starts, axis, size):
         total[at] += scores
         counts[at] += 1
     total /= counts
-    return pixels.predict(total, size)
+    return predict(total, size)
 
 
 def instance_map(class_logits, mask_logits, frame, threshold=0.5):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from keras_vit.inference import segment_maps
-from keras_vit.inference.segment_maps import Frame
+from keras_vit.models import segment_outputs
+from keras_vit.models.segment_outputs import Frame
 
 HIGH, LOW = 20.0, -20.0  # logits: sure of it, and of the opposite
 
@@ -27,20 +27,20 @@ SAME = Frame((2, 4), (2, 4), (2, 4))
 
 def test_outputs_are_taken_apart():
     outputs = np.arange(2 * 3 * (4 + 1 + 6)).reshape(2, 3, 11)
-    logits, masks = segment_maps.unpacked(outputs, 4, (20, 30))
+    logits, masks = segment_outputs.unpacked(outputs, 4, (20, 30))
     np.testing.assert_array_equal(logits, outputs[..., :5])
     assert masks.shape == (2, 2, 3, 3)
     np.testing.assert_array_equal(masks[1, :, :, 2].ravel(), outputs[1, 2, 5:])
     for wrong, count in ((outputs[..., :10], 4), (outputs, 5), (outputs, 10), (outputs[0], 4)):
         with pytest.raises(ValueError, match=r"`outputs` must be .batch, queries"):
-            segment_maps.unpacked(wrong, count, (20, 30))
+            segment_outputs.unpacked(wrong, count, (20, 30))
 
 
 def test_scores_of_classes_add_the_queries():
     logits, masks = np.log([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]]), drawn("0 01", ". 1")
-    scores = segment_maps.semantic_scores(logits, masks, (2, 2))
+    scores = segment_outputs.semantic_scores(logits, masks, (2, 2))
     np.testing.assert_allclose(scores, [[[0.5, 0.3], [0.6, 0.5]], [[0, 0], [0.1, 0.2]]], atol=1e-6)
-    larger = segment_maps.semantic_scores(logits, masks, (4, 4))
+    larger = segment_outputs.semantic_scores(logits, masks, (4, 4))
     assert larger.shape == (4, 4, 2)
     np.testing.assert_allclose(larger[0, 0], [0.5, 0.3], atol=1e-6)  # half-pixel centers: the corner is the corner's
     middle = 1 / (1 + np.exp(-(0.75 * HIGH + 0.25 * LOW)))  # logits are resized, not their sigmoid
@@ -49,23 +49,23 @@ def test_scores_of_classes_add_the_queries():
 
 @pytest.mark.parametrize("length, starts", [(4, [0]), (5, [0, 1]), (8, [0, 4]), (9, [0, 2, 5]), (10, [0, 3, 6])])
 def test_windows_cover_the_longer_side(length, starts):
-    assert segment_maps.window_starts(length, 4) == starts
+    assert segment_outputs.window_starts(length, 4) == starts
 
 
 def test_windows_are_averaged():
     """Where two windows overlap, the mean of their scores decides, not the last window."""
     one = np.tile(np.array([0.6, 0.4], "float32"), (2, 2, 1))
     other = np.tile(np.array([0.45, 0.55], "float32"), (2, 2, 1))
-    along = segment_maps.semantic_map([one, other], [0, 1], 1, (2, 3))
+    along = segment_outputs.semantic_map([one, other], [0, 1], 1, (2, 3))
     np.testing.assert_array_equal(along, [[0, 0, 1]] * 2)  # in the middle 0.525 and 0.475
-    down = segment_maps.semantic_map(iter([one, other]), [0, 1], 0, (3, 2))
+    down = segment_outputs.semantic_map(iter([one, other]), [0, 1], 0, (3, 2))
     np.testing.assert_array_equal(down, along.T)
-    assert segment_maps.semantic_map([one], [0], 1, (5, 7)).shape == (5, 7)
+    assert segment_outputs.semantic_map([one], [0], 1, (5, 7)).shape == (5, 7)
 
 
 def test_later_instances_cover_earlier_ones():
     masks = drawn("0 01 1 2", "0 01 1 .")
-    found, segments = segment_maps.instance_map(classes(0, 2, 3), masks, SAME)
+    found, segments = segment_outputs.instance_map(classes(0, 2, 3), masks, SAME)
     np.testing.assert_array_equal(found, [[0, 1, 1, -1]] * 2)  # the third query is of nothing
     assert [(each["id"], each["class"]) for each in segments] == [(0, 0), (1, 2)]
     np.testing.assert_allclose([each["score"] for each in segments], 1, atol=1e-6)
@@ -74,14 +74,14 @@ def test_later_instances_cover_earlier_ones():
 def test_a_score_is_of_class_and_mask():
     """A logit of 1 is 0.731; a class of 0.8 makes 0.585."""
     logits, masks = np.log([[0.8, 0.1, 0.05, 0.05]]), drawn("0 . . .", "0 . . .", high=1.0)
-    (segment,) = segment_maps.instance_map(logits, masks, SAME, 0.58)[1]
+    (segment,) = segment_outputs.instance_map(logits, masks, SAME, 0.58)[1]
     np.testing.assert_allclose(segment["score"], 0.8 / (1 + np.exp(-1)), atol=1e-6)
-    assert segment_maps.instance_map(logits, masks, SAME, 0.59)[1] == []
+    assert segment_outputs.instance_map(logits, masks, SAME, 0.59)[1] == []
 
 
 def test_a_query_that_sees_nothing_is_left_out():
     masks = np.concatenate([drawn("0 . . .", ". . . ."), np.full((2, 4, 1), LOW)], axis=-1)
-    for make in (segment_maps.instance_map, segment_maps.panoptic_map):
+    for make in (segment_outputs.instance_map, segment_outputs.panoptic_map):
         found, segments = make(classes(1, 2), masks, SAME)
         assert [each["class"] for each in segments] == [1] and (found >= 0).sum() == 1
         found, segments = make(classes(3, 3), masks, SAME)
@@ -91,37 +91,37 @@ def test_a_query_that_sees_nothing_is_left_out():
 def test_padding_is_cut_before_the_photo_is_resized():
     """The mask fills the padding: it ends there, and does not fade in the photo."""
     masks = drawn(". . 0 0", ". . 0 0", ". . 0 0", ". . 0 0")
-    found, _ = segment_maps.instance_map(classes(0), masks, Frame((4, 4), (4, 3), (8, 6)))
+    found, _ = segment_outputs.instance_map(classes(0), masks, Frame((4, 4), (4, 3), (8, 6)))
     np.testing.assert_array_equal(found, [[-1] * 4 + [0] * 2] * 8)
-    found, _ = segment_maps.instance_map(classes(0), masks, Frame((8, 8), (8, 4), (4, 2)))
+    found, _ = segment_outputs.instance_map(classes(0), masks, Frame((8, 8), (8, 4), (4, 2)))
     assert (found == -1).all()
 
 
 def test_stuff_shares_a_segment_and_things_do_not():
     masks = drawn("0 1 2 3", "0 1 2 3")
     labels = classes(2, 0, 2, 0)
-    found, segments = segment_maps.panoptic_map(labels, masks, SAME, stuff={2})
+    found, segments = segment_outputs.panoptic_map(labels, masks, SAME, stuff={2})
     np.testing.assert_array_equal(found, [[0, 1, 0, 2]] * 2)
     assert [(each["id"], each["class"]) for each in segments] == [(0, 2), (1, 0), (2, 0)]
-    found, segments = segment_maps.panoptic_map(labels, masks, SAME)
+    found, segments = segment_outputs.panoptic_map(labels, masks, SAME)
     np.testing.assert_array_equal(found, [[0, 1, 2, 3]] * 2)
 
 
 def test_a_pixel_goes_to_the_surest_query():
     """Of two whole masks the second has the surer class; the first, which keeps nothing, is dropped."""
     logits, masks = np.log([[0.85, 0.05, 0.05, 0.05], [0.05, 0.9, 0.02, 0.03]]), drawn("01 01 0 .", "01 01 0 .")
-    found, segments = segment_maps.panoptic_map(logits, masks, SAME)
+    found, segments = segment_outputs.panoptic_map(logits, masks, SAME)
     np.testing.assert_array_equal(found, [[0, 0, -1, -1]] * 2)  # the first keeps a third of its mask
     assert segments == [{"id": 0, "class": 1, "score": pytest.approx(0.9)}]
-    found, segments = segment_maps.panoptic_map(logits, masks, SAME, overlap_threshold=0.3)
+    found, segments = segment_outputs.panoptic_map(logits, masks, SAME, overlap_threshold=0.3)
     np.testing.assert_array_equal(found, [[1, 1, 0, -1]] * 2)
-    assert segment_maps.panoptic_map(logits, masks, SAME, threshold=0.91)[1] == []
+    assert segment_outputs.panoptic_map(logits, masks, SAME, threshold=0.91)[1] == []
 
 
 def test_a_pixel_counts_where_its_mask_is_sure_enough():
     masks = drawn("0 0 . .", "0 0 . .", high=1.0, low=-0.1)  # 0.731 and 0.475
-    everywhere = segment_maps.panoptic_map(classes(0), masks, SAME, mask_threshold=0.4)[0]
+    everywhere = segment_outputs.panoptic_map(classes(0), masks, SAME, mask_threshold=0.4)[0]
     assert (everywhere == 0).all()
-    half = segment_maps.panoptic_map(classes(0), masks, SAME)[0]
+    half = segment_outputs.panoptic_map(classes(0), masks, SAME)[0]
     np.testing.assert_array_equal(half, [[0, 0, -1, -1]] * 2)
-    assert (segment_maps.panoptic_map(classes(0), masks, SAME, mask_threshold=0.8)[0] == -1).all()
+    assert (segment_outputs.panoptic_map(classes(0), masks, SAME, mask_threshold=0.8)[0] == -1).all()
