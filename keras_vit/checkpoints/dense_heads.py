@@ -10,6 +10,9 @@ from keras_vit.checkpoints.formats import huggingface_yolos, rf_detr
 from keras_vit.checkpoints.match import matching
 
 
+PARTS = ("head/", "queries/")  # with which the paths of a head's weights begin
+
+
 def head_in(source):
     """Returns what `models.map_heads.with_head` takes of the head in some weights, or `None` without such a head.
 
@@ -31,12 +34,12 @@ def load_head(model, source, classes):
     Returns:
         Whether it did, or `None` if the weights have no head for these classes.
     """
-    head = {variable.path: variable for variable in model.weights if variable.path.startswith("head/")}
+    head = {variable.path: variable for variable in model.weights if variable.path.startswith(PARTS)}
     with open_checkpoint(fetch(source)) as checkpoint:
         description = describe(checkpoint)
         form, names, encoder = description.form, description.names, description.arguments
-        if form is rf_detr.FORMAT:
-            return _load_detector(model, head, description, classes)
+        if encoder.get("maps", {}).get("kind") in ("boxes", "segments"):
+            return _load_sets(model, head, description, classes)
         source_classes = names_of(checkpoint, len(classes))
         unnamed = source_classes == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
         dense = encoder.get("pooling") == "none" or encoder.get("maps")
@@ -69,11 +72,12 @@ def different(names):
     return tuple(name if name not in names[:i] else f"{name} {i}" for i, name in enumerate(names))
 
 
-def _load_detector(model, head, description, classes):
-    """Loads RF-DETR's head but for the layers of other classes; see `load_head`."""
+def _load_sets(model, head, description, classes):
+    """Loads a head of boxes or segments in a set, but for the layers of other classes; see `load_head`."""
     checkpoint, form, names, maps = (*description.source[:3], description.arguments["maps"])
-    layer, same, arrays = model.get_layer("head"), classes_of(maps) == classes, {}
-    placeholders = form.placeholders(arguments_of(model))
+    source_classes = classes_of(maps, checkpoint)
+    layer, same, arrays = model.get_layer("head"), source_classes == classes, {}
+    placeholders = form.placeholders(arguments_of(model, words=True))
     for path, variable in head.items():
         row = next(matching(form, path, placeholders), None)
         if row is None or not set(row.theirs) <= set(names):
@@ -83,10 +87,12 @@ def _load_detector(model, head, description, classes):
         if path in ("head/references", "head/query"):  # the first queries of the first groups
             array = array.reshape(maps["groups"], maps["queries"], -1)[: layer.groups, : layer.queries]
             array = array.reshape(-1, array.shape[-1])
+        if path == "queries/tokens":
+            array = array[:, : layer.queries]
         if "/class/" in path:
             if not same:
                 continue
-            array = array if maps["kept"] is None else array[..., list(maps["kept"])]
+            array = array if maps.get("kept") is None else array[..., list(maps["kept"])]
         if array.shape != tuple(variable.shape):
             return False
         arrays[path] = array
@@ -95,10 +101,17 @@ def _load_detector(model, head, description, classes):
     return True if same else None
 
 
-def classes_of(maps):
-    """Returns the names of a detector's classes, a tuple; their numbers where it has no names."""
-    count = maps["units"] if maps["kept"] is None else len(maps["kept"])
-    return different(maps["names"] or tuple(map(str, range(count))))
+def classes_of(maps, checkpoint=None):
+    """Returns the names of the classes of boxes or segments, a tuple; their numbers where the source has no names.
+
+    Args:
+        maps: The options of the head, as `head_in` returns them.
+        checkpoint: The open checkpoint of them, where they do not hold the names.
+    """
+    kept = maps.get("kept")
+    count = maps["units"] if kept is None else len(kept)
+    stated = maps.get("names") or (names_of(checkpoint, count) if checkpoint is not None else ())
+    return different(stated or tuple(map(str, range(count))))
 
 
 def detector_in(source):

@@ -9,6 +9,8 @@ from keras_vit.config.removed import without_removed
 from keras_vit.tasks.base import TASKS, UnknownTaskError
 from keras_vit.utils.checked import applied
 
+KIND = "kind"  # the key of a task's class; an option of this name is `OPTION`
+OPTION = "kind_option"
 PARTS = {"data": Data, "augment": Augment, "optim": Optim, "weights": Weights, "reached": Reached}
 
 
@@ -19,8 +21,8 @@ def to_dict(recipe):
     plain = dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, layers=()))
     values = dataclasses.asdict(plain)
     values["augment"]["layers"] = layers
-    named = {name: values["task"][name] for name in applied(recipe.task)}
-    values["task"] = {"kind": type(recipe.task).__name__, **named}
+    named = {OPTION if name == KIND else name: values["task"][name] for name in applied(recipe.task)}
+    values["task"] = {KIND: type(recipe.task).__name__, **named}
     return values
 
 
@@ -48,7 +50,7 @@ def _task(kind, **fields):
             f"The task {kind!r} is defined in a recipe file of your own. Pass that file in place of the run, such as "
             "'toy.py' for 'runs/toy', or call keras_vit.load_recipe on it first."
         )
-    return TASKS[kind](**fields)
+    return TASKS[kind](**{KIND if name == OPTION else name: value for name, value in fields.items()})
 
 
 def without(key, value):

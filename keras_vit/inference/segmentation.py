@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit.models import segment_outputs
+from keras_vit.models.metadata import metadata
 from keras_vit.models.segment_outputs import Frame
 from keras_vit.preparing.preprocessing import listed
 from keras_vit.traits import Traits
@@ -19,7 +20,8 @@ KINDS = ("semantic", "instance", "panoptic")
 AT_ONCE = 4  # windows
 MOST_WINDOWS = 32  # of a photo
 THRESHOLDS = {"instance": 0.5, "panoptic": 0.8}
-PREPARED = {"windows": ("semantic",), "padded": ("instance", "panoptic")}  # kinds by how the source prepares photos
+OBJECTS = ("instance", "panoptic")
+PREPARED = {"windows": ("semantic",), "padded": OBJECTS, "whole": OBJECTS}  # kinds by how the source prepares photos
 
 
 class Segments(NamedTuple):
@@ -50,7 +52,8 @@ def segment(
 
     Kerssies et al. 2025 (arXiv:2503.19108, "EoMT"). Photos are prepared, and maps made, as transformers'
     `EomtImageProcessor` does. For `"semantic"` the shorter side is resized to the model's; windows along the longer
-    side are averaged. Else a photo is resized to fit into the model's image, and the rest is black. A detector with a
+    side are averaged. Else a photo is resized to fit into the model's image, and the rest is black; for a model that
+    `Segment` trained it is resized to the model's size. A detector with a
     mask for each box, such as RF-DETR's (arXiv:2511.09554), finds instances: the photo is resized to the model's size,
     and the best instances come first.
 
@@ -65,8 +68,9 @@ def segment(
         threshold: Lowest score of a segment, 0 or more and below 1. `None` is 0.5 for instances; for `"panoptic"` 0.8.
         mask_threshold: Of `"panoptic"`, lowest probability of a pixel in a segment, below 1.
         overlap_threshold: Of `"panoptic"`, the share of its pixels that a segment must keep against others, below 1.
-        stuff: Of `"panoptic"`, names or numbers of the classes whose regions share one segment. `None` is right for the
-            133 classes of COCO, which are stuff from the 81st on; other models need a list, which may be empty.
+        stuff: Of `"panoptic"`, names or numbers of the classes whose regions share one segment. `None` is right for
+            models that `Segment` trained, and for the 133 classes of COCO, which are stuff from the 81st on; others
+            need a list, which may be empty.
 
     Returns:
         A list with a `Segments` for each photo.
@@ -98,7 +102,7 @@ def segment(
     options = {"threshold": THRESHOLDS.get(kind) if threshold is None else threshold}
     if kind == "panoptic":
         options |= {"mask_threshold": mask_threshold, "overlap_threshold": overlap_threshold}
-        options["stuff"] = _stuff(stuff, names)
+        options["stuff"] = _stuff(metadata(model).get("stuff") if stuff is None else stuff, names)
     found = []
     for photo in listed(photos):
         if kind == "semantic":
@@ -109,7 +113,7 @@ def segment(
             classes, segments = _boxed(about, photo, **options)
         else:
             make = segment_outputs.instance_map if kind == "instance" else segment_outputs.panoptic_map
-            classes, segments = make(*_padded(about, photo), **options)
+            classes, segments = make(*_fitted(about, photo), **options)
         areas = np.bincount(classes[classes >= 0].ravel(), minlength=len(names))
         found.append(Segments(classes, [_entry(each, names, areas) for each in segments]))
     return found
@@ -131,7 +135,8 @@ def _check(about, kind, allowed):
             f"`kind` must be {' or '.join(map(repr, allowed))}: that is what the model's source was made for. "
             f"Received: kind={kind!r}"
         )
-    if about.size[0] != about.size[1] or rule["resize"] != "direct":
+    square = about.size[0] == about.size[1] or rule.get("photos") == "whole"
+    if not square or rule["resize"] != "direct":
         raise ValueError(
             f"`model` must take square images that are not cut. Received: size={about.size}, resize={rule['resize']!r}"
         )
@@ -239,9 +244,13 @@ def _semantic(about, photo):
     return segment_outputs.semantic_map(scores(), starts, axis, shape)
 
 
-def _padded(about, photo):
+def _fitted(about, photo):
     """Returns the logits of the classes and the masks of a photo, and its `Frame`."""
-    image, frame = padded(about.preparation, photo)
+    if about.rule.get("photos") == "whole":  # as in training here
+        shape, image = about.preparation.resized(photo, lambda shape: about.size)
+        frame = Frame(about.size, about.size, tuple(shape))
+    else:
+        image, frame = padded(about.preparation, photo)
     classes, masks = _queries(about, image[None])
     return classes[0], masks[0], frame
 

@@ -38,8 +38,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
       ignore its last rows and columns. Images are resized to `full_size`, then cut.
     - `aspect`: that the source keeps the aspect ratio; only `keras_vit.estimate_depth` and `predict` follow it. Sides
       are multiples of its `multiple`, and positions are resampled by the method `positions`.
-    - `photos`: that the source cuts photos into `"windows"`, or fits them and adds black, `"padded"`; only
-      `keras_vit.segment` follows it.
+    - `photos`: that the source cuts photos into `"windows"`, or fits them and adds black, `"padded"`, or resizes them
+      to the model's size, `"whole"`; only `keras_vit.segment` follows it.
 
     The model's first layer applies mean and deviation.
 

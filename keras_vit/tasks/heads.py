@@ -9,6 +9,8 @@ RANGES = {
     "width": checks.positive,
     "depth": checks.positive,
     "groups": checks.positive,
+    "queries": checks.positive,
+    "upscales": checks.whole,
     "box_weight": checks.not_negative,
 }
 

@@ -38,7 +38,8 @@ class Checked:
             value, switch = getattr(self, item.name), item.metadata.get("only_with")
             if switch and not getattr(self, switch) and value != item.default:
                 name = f"{type(self).__name__}.{item.name}"
-                raise ValueError(f"{name} needs {switch}=True. Received: {item.name}={checks.shown(value)} without")
+                rule = item.metadata["rule"] or f"{switch}=True"
+                raise ValueError(f"{name} needs {rule}. Received: {item.name}={checks.shown(value)} without")
 
     def __repr__(self):
         """Python code that recreates it, with a line for each option that differs from its default."""
@@ -96,12 +97,12 @@ def _words(hint):
     return "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))
 
 
-def only_with(switch, default):
+def only_with(switch, default, rule=None):
     """Returns a field of an option that another one, `switch`, turns on: without it, it must have its default value.
 
-    Files of options name it only where the switch is on.
+    Files of options name it only where the switch is on. `rule` says in an error what it needs.
     """
-    return field(default=default, metadata={"only_with": switch})
+    return field(default=default, metadata={"only_with": switch, "rule": rule})
 
 
 def applied(options):

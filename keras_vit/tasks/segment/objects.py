@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from keras_vit.models.inputs import metadata_of
 from keras_vit.models.metadata import metadata
 from keras_vit.models.outputs import distinct
 from keras_vit.models.segment_outputs import Frame, instance_map, panoptic_map
@@ -111,7 +112,9 @@ class Objects:
         return dense.finished(model, model.output, arguments, self.task.classes, "segmenter")
 
     def learner(self, model):
-        metadata(model)["stuff"] = list(self.task.stuff or ())
+        about = metadata_of(model)
+        about["stuff"] = list(self.task.stuff or ())
+        about["evaluation"] = {**about.get("evaluation", {}), "photos": "whole"}  # how `segment` prepares photos
         return QueryLearner(model)
 
     def compiled(self, source):

@@ -16,6 +16,7 @@ HEADS = {
     "dpt": {"width": None},
     "queries": {"queries": None, "depth": None, "upscales": None},
 }
+OTHER = "kind='instance' or 'panoptic'"
 KINDS = {"semantic": Semantic, "instance": Objects, "panoptic": Objects}
 
 
@@ -66,10 +67,10 @@ class Segment(WithHead, Task):
     class_weights: bool = False
     dice: float = number(0.0, most=1)
     kind: Literal["semantic", "instance", "panoptic"] = only_with("finds_objects", "semantic")
-    stuff: tuple[str, ...] | None = only_with("finds_objects", None)
-    score: float | None = only_with("finds_objects", None)
-    masked: bool = only_with("finds_objects", True)
-    mask_size: tuple[int, int] | None = only_with("finds_objects", None)
+    stuff: tuple[str, ...] | None = only_with("finds_objects", None, OTHER)
+    score: float | None = only_with("finds_objects", None, OTHER)
+    masked: bool = only_with("finds_objects", True, OTHER)
+    mask_size: tuple[int, int] | None = only_with("finds_objects", None, OTHER)
 
     def __post_init__(self):
         if self.finds_objects and self.head == "linear":

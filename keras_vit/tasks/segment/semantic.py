@@ -115,13 +115,17 @@ class Semantic:
     def compiled(self, source):
         weights = None
         if self.task.class_weights:
-            weights = class_weights(source.mask_counts.sum(0)[self.task.first : self.task.first + len(self.task.classes)])
+            weights = class_weights(
+                source.mask_counts.sum(0)[self.task.first : self.task.first + len(self.task.classes)]
+            )
         scores = [pixels.MeanIoU(len(self.task.classes)), pixels.PixelAccuracy()]
         return {"loss": pixels.PixelLoss(weights, self.task.dice), "weighted_metrics": scores}
 
     def batch(self, examples):
         """Returns float32 images, 0..255, and class indices or void, uint8 `(batch, height, width, 1)`."""
-        return examples["images"], examples["segmentation_masks"] - self.task.first  # bytes below the first wrap to void
+        return examples["images"], examples[
+            "segmentation_masks"
+        ] - self.task.first  # bytes below the first wrap to void
 
     def callbacks(self, run):
         return []

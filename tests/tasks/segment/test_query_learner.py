@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from keras_vit.tasks.segment.query_learner import QueryLearner
+from keras_vit.tasks.segment.query_loss import QueryLoss
 from tests import masks
 from tests.marks import slow_on_jax
 
@@ -56,8 +57,8 @@ def test_a_query_sees_the_patches_in_its_mask():
 @slow_on_jax
 def test_it_counts_its_steps_and_is_saved(tmp_path):
     learner = QueryLearner(masks.build(), steps=8)
-    learner.compile("sgd", loss=lambda y, x: keras.ops.mean(x, axis=(1, 2, 3)))
-    learner.fit(images(4), np.zeros((4, 1)), batch_size=2, epochs=2, verbose=0)
+    learner.compile("sgd", loss=QueryLoss(3))
+    learner.fit(images(4), np.full((4, 16, 16, 1), 1001), batch_size=2, epochs=2, verbose=0)
     assert int(learner.step) == 4
     learner.save(tmp_path / "learner.keras")
     again = keras.models.load_model(tmp_path / "learner.keras")
