@@ -9,7 +9,6 @@ from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.formats import huggingface_yolos, rf_detr
 from keras_vit.checkpoints.match import matching
 
-
 PARTS = ("head/", "queries/")  # with which the paths of a head's weights begin
 
 

@@ -224,3 +224,13 @@ def without_weights(arguments):
     maps = {name: value for name, value in (arguments.get("maps") or {}).items() if name != "names"}
     facts |= {"the head's": maps} if maps else {}
     return facts | ({} if position == "learned" else {"position": position})
+
+
+def described_alone(checkpoint, form, names, request):
+    """Returns the `Description` of a part on towers, and all arguments of its builder; see `families.Family`."""
+    shapes = {name: checkpoint.shape(place) for name, place in names.items()}
+    with one_error(checkpoint, form):
+        arguments, evaluation, origins = form.architecture(shapes, checkpoint)
+    arguments = {**arguments, **request.overrides}
+    known = {"num_heads": None, **arguments}
+    return Description(checkpoint, form, names, known, evaluation, origins), arguments

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from keras_vit.checkpoints import dit, images, open_detection, text
+from keras_vit.checkpoints import dit, images, text
 from keras_vit.checkpoints.build import build
-from keras_vit.checkpoints.describe import FORMATS, recognize
+from keras_vit.checkpoints.describe import FORMATS, described_alone, recognize
 from keras_vit.checkpoints.formats import dit as dit_formats
 from keras_vit.checkpoints.formats import huggingface_clipseg, huggingface_owl
 from keras_vit.checkpoints.formats.decoder_config import check_pair
@@ -45,10 +45,8 @@ FAMILIES = (
     Family("image", "be a Vision Transformer", FORMATS, images.described, build, steps_for, images.note),
     Family("text", "have a text tower", text.TOWERS, text.described_tower, text_tower, alone),
     Family("decoder", "have a decoder", text.DECODERS, text.described_decoder, text_decoder, alone),
-    Family(
-        "heads", "have heads for boxes", (huggingface_owl.FORMAT,), open_detection.described, detection_heads, alone
-    ),
-    Family("masks", "draw masks", (huggingface_clipseg.FORMAT,), open_detection.described, mask_decoder, alone),
+    Family("heads", "have heads for boxes", (huggingface_owl.FORMAT,), described_alone, detection_heads, alone),
+    Family("masks", "draw masks", (huggingface_clipseg.FORMAT,), described_alone, mask_decoder, alone),
 )
 
 

@@ -215,14 +215,15 @@ def load(files, part, request):
         ValueError: As `from_checkpoint`.
     """
     request = request._replace(overrides=checks.plain(request.overrides))
-    checkpoint = files.part(part)
-    family, form, names = family_of(checkpoint, part, request.options.format)
-    description, arguments = family.describe(checkpoint, form, names, request)
-    # A file that does not match costs no memory.
+    checkpoint = files.part(part)  # 1: open
+    family, form, names = family_of(checkpoint, part, request.options.format)  # 2: recognise
+    description, arguments = family.describe(checkpoint, form, names, request)  # 3 and 4: describe, refuse
+    # 5: match. A file that does not match costs no memory.
     steps = shapes_only(lambda: family.match(family.build(**arguments), description))
-    model = family.build(**arguments)
+    model = family.build(**arguments)  # 6: fill
     family.note(model, description, arguments)
     fill(model, description.checkpoint, steps)
+    # 7: say what was assumed.
     for remark in description.remarks:
         warn(remark)
     warn_of_assumptions(request.source, {"resample": form.resample, **arguments}, description.origins)

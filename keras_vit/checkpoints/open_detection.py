@@ -1,19 +1,8 @@
 """The family of detectors of what texts name: their heads, brought together with an image and a text tower."""
 
-from keras_vit.checkpoints.describe import Description, one_error
 from keras_vit.models.open_detector import heads_for, open_detector
 
 WHOLE = {"pooling": "none", "num_classes": 0, "final_norm": "before"}  # heads take all tokens
-
-
-def described(checkpoint, form, names, request):
-    """Returns the `Description` of heads and all arguments of `detection_heads`; see `families.Family`."""
-    shapes = {name: checkpoint.shape(place) for name, place in names.items()}
-    with one_error(checkpoint, form):
-        arguments, evaluation, origins = form.architecture(shapes, checkpoint)
-    arguments = {**arguments, **request.overrides}
-    known = {"num_heads": None, **arguments}
-    return Description(checkpoint, form, names, known, evaluation, origins), arguments
 
 
 def joined(files, text, request, load):

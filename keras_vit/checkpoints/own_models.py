@@ -18,7 +18,7 @@ from keras_vit.models.two_towers import two_towers
 from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
 
-JOINED = {"open_detector": open_detector.PARTS, "open_segmenter": open_segmenter.PARTS}  # structures, and their parts
+PARTS_OF = {"open_detector": open_detector.PARTS, "open_segmenter": open_segmenter.PARTS}  # structures, and their parts
 # Of layers, what may differ: it is no part of the function, or of training alone.
 FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout", "stochastic_depth",
         "kernel_initializer", "bias_initializer")  # fmt: skip
@@ -71,7 +71,7 @@ def read_own(path, part, overrides, sha256=None):
     _check_texts(model, structure, path)
     if part == "text":
         return model.get_layer(TOWERS[1])
-    if structure in ("captioner", *JOINED):
+    if structure in ("captioner", *PARTS_OF):
         return model
     image, text, similarity = map(model.get_layer, TOWERS)
     numbers = {name: getattr(similarity, f"logit_{name}", None) for name in ("scale", "bias")}
@@ -91,7 +91,7 @@ def _opened(path, sha256):
 
 def _check_texts(model, structure, path):
     """Raises ValueError for a model without texts."""
-    if structure not in ("towers", "captioner", *JOINED):
+    if structure not in ("towers", "captioner", *PARTS_OF):
         raise ValueError(
             f"{str(path)!r} must have an image tower, and a text tower or decoder. Received: {model.name!r}"
         )
@@ -131,7 +131,7 @@ def load_own(model, source, options, sha256=None):
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
     alone = structures[0] == "dit"
-    image, text, *joined = JOINED.get(structures[0], TOWERS[:2])
+    image, text, *joined = PARTS_OF.get(structures[0], TOWERS[:2])
     names = (image, *joined, text)  # the texts' last
     parts, others = ([each] if alone else [*map(each.get_layer, names)] for each in (model, other))
     pairs = zip(_settings(parts), _settings(others))

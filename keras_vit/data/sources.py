@@ -65,7 +65,7 @@ def both(data, *arguments):
 
     Args:
         data: A `keras_vit.config.Data`.
-        *wanted: `targets`, `extras`, `columns` and `clips`, as in `load`.
+        *arguments: `targets`, `extras`, `columns` and `clips`, as in `load`.
     """
     whole = dataclasses.replace(data, fold=None)
     train, validation = (load(whole, split, *arguments) for split in (data.train, data.validation))

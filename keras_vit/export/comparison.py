@@ -27,7 +27,7 @@ WHERE = {"float16": "a phone's GPU computes", "bfloat16": "OpenVINO computes by 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What computes an exported model in another way than the model in float32, or the file on the CPU."""
+    """A further comparison of a file that matched its model: in another precision, or on a GPU; see `Report`."""
 
     on: str  # "float16", "bfloat16", or "GPU" for LiteRT's accelerator
     images: int = 0  # number of images computed; 0 if it was not run

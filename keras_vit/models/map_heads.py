@@ -55,7 +55,7 @@ def _boxes(encoder, head, tokens, row):
 
 
 def head_of(model):
-    """Returns what `with_head` takes as `stated`, to put a model's head on another encoder; `None` without one."""
+    """Returns what `with_head` takes as `row`, to put a model's head on another encoder; `None` without one."""
     head = next((layer for layer in getattr(model, "layers", ()) if layer.name == "head"), None)
     kind = next((kind for kind, owner in HEADS.items() if type(head) is owner), None)
     if kind is None:

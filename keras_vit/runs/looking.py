@@ -11,7 +11,7 @@ from keras_vit.explain.texts import attention_of_answer, attention_of_text, atte
 from keras_vit.models.captioner import words_of
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
-from keras_vit.runs.file_outputs import read
+from keras_vit.runs.passage import read
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import load_run

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import keras
 
 from keras_vit.runs import output_files, tables
-from keras_vit.runs.file_outputs import outputs
+from keras_vit.runs.passage import outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.utils import checks, progress

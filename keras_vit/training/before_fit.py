@@ -1,4 +1,4 @@
-"""Checks a model, what it was compiled with, and its data before `fit`."""
+"""`keras_vit.check_data`: a model, what it was compiled with, and its data, before your own `model.fit`."""
 
 import itertools
 from typing import Any

@@ -12,7 +12,7 @@ from keras_vit.config import ClassifyClips, Data, Recipe
 from keras_vit.data import pipeline, sources, views
 from keras_vit.data.clip_source import Clips
 from keras_vit.reporting.gather import gather
-from keras_vit.runs import file_outputs, predictions, results, trained
+from keras_vit.runs import passage, predictions, results, trained
 from keras_vit.training import evaluation
 from keras_vit.utils.clip_files import read_clip
 from tests.checkpoints.helpers import randomized
@@ -153,7 +153,7 @@ def test_a_single_view_is_what_it_was(found):
     several = dataclasses.replace(found.bound, task=dataclasses.replace(found.task, views=3, crops=3))
     tally, _ = evaluation.tally_of(found.answering(), several, made, found.size)
     assert tally.counts.images == 8  # of videos, not of 72 views
-    assert file_outputs.reader(found, several=True)(made.images[0]).ndim == 4
+    assert passage.reader(found, several=True)(made.images[0]).ndim == 4
 
 
 @slow

@@ -12,7 +12,7 @@ import keras_vit  # noqa: E402
 from keras_vit.config import Data, Optim, Recipe, Task  # noqa: E402
 from keras_vit.models.kinds import KINDS, Kind, kind_of  # noqa: E402
 from keras_vit.runs import output_files, results  # noqa: E402
-from keras_vit.runs.file_outputs import read  # noqa: E402
+from keras_vit.runs.passage import read  # noqa: E402
 from tests.marks import slow  # noqa: E402
 from tests.tasks.test_base import TOY  # noqa: E402
 

@@ -10,7 +10,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.data import pipeline
-from keras_vit.runs import file_outputs, predictions, trained
+from keras_vit.runs import passage, predictions, trained
 
 
 def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, monkeypatch):
@@ -21,19 +21,19 @@ def test_predict_gives_the_run_s_own_answers_in_bounded_batches(run, pictures, m
     batches, real = [], trained.forward
     counted = lambda run: lambda images: batches.append(len(images)) or run(images)  # noqa: E731
     monkeypatch.setattr(trained, "forward", lambda *given, **more: counted(real(*given, **more)))
-    monkeypatch.setattr(file_outputs, "IMAGES", 2)
+    monkeypatch.setattr(passage, "IMAGES", 2)
     found = predictions.predict("mnist", [str(file) for file in pictures], top=10)
     assert batches == [2, 2, 1]
     got = [[dict(classes)[name] for name in keras_vit.load_run("mnist").class_names] for classes in found]
     np.testing.assert_allclose(got, wanted, atol=1e-6)
-    monkeypatch.setattr(file_outputs, "VALUES", 1)
+    monkeypatch.setattr(passage, "VALUES", 1)
     assert len(predictions.predict(run, pictures)) == 5 and batches[3:] == [1] * 5
 
 
 def test_many_images_are_answered_by_a_graph_of_one_batch_size(run, pictures, monkeypatch, capsys):
     few, asked, real = predictions.predict(run, pictures), [], trained.forward
-    monkeypatch.setattr(file_outputs, "TRACED", 5)
-    monkeypatch.setattr(file_outputs, "IMAGES", 2)
+    monkeypatch.setattr(passage, "TRACED", 5)
+    monkeypatch.setattr(passage, "IMAGES", 2)
     noted = lambda run, eager: lambda images: asked.append((len(images), eager)) or run(images)  # noqa: E731
     monkeypatch.setattr(trained, "forward", lambda model, eager: noted(real(model, eager), eager))
     many = predictions.predict(run, pictures)
@@ -44,7 +44,7 @@ def test_many_images_are_answered_by_a_graph_of_one_batch_size(run, pictures, mo
 
 def test_each_file_has_its_own_text_in_every_batch(pictures, monkeypatch):
     """The answer of this model is what it is asked."""
-    monkeypatch.setattr(file_outputs, "IMAGES", 2)
+    monkeypatch.setattr(passage, "IMAGES", 2)
     data = keras_vit.load_recipe("mnist").data
     asking = types.SimpleNamespace(
         alone=False,
@@ -55,7 +55,7 @@ def test_each_file_has_its_own_text_in_every_batch(pictures, monkeypatch):
     )
     files = [*pictures[:2], pictures[0].with_name("missing.png"), *pictures[2:]]
     rows = np.arange(len(files))[:, None]
-    found = [*file_outputs.outputs(asking, files, {"texts": rows}, len, None)]
+    found = [*passage.outputs(asking, files, {"texts": rows}, len, None)]
     assert [each.path for each in found] == files and [bool(each.error) for each in found].index(True) == 2
     assert [each.output.tolist() for each in found if not each.error] == [[0], [1], [3], [4], [5]]
     assert all(each.source == each.path.stat().st_size for each in found if not each.error)
