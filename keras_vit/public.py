@@ -82,6 +82,7 @@ from keras_vit.layers import PoseHead as PoseHead
 from keras_vit.layers import Positions as Positions
 from keras_vit.layers import QueryDecoder as QueryDecoder
 from keras_vit.layers import QueryLogits as QueryLogits
+from keras_vit.layers import QueryMap as QueryMap
 from keras_vit.layers import QueryMasks as QueryMasks
 from keras_vit.layers import QueryTokens as QueryTokens
 from keras_vit.layers import RelativePositions as RelativePositions

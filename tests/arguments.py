@@ -239,6 +239,7 @@ LAYERS = {
     "TopBoxes": dict(most=5),
     "PoseHead": dict(grid=(2, 2), keypoints=3, scale=2, filters=8), "ShiftImage": dict(pixels=2), "Positions": dict(),
     "QueryDecoder": dict(units=2, queries=5, num_heads=2, mlp_dim=8, depth=2, grid=(2, 2), dropout=0.0, epsilon=1e-6),
+    "QueryMap": dict(units=2, size=(4, 6)),
     "QueryMasks": dict(grid=(2, 2), units=2, queries=3, upscales=1, gelu="exact", epsilon=1e-6),
     "QueryTokens": dict(queries=3),
     "SetBoxes": dict(),

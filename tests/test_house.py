@@ -26,7 +26,7 @@ PUBLIC = """
     DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder Frames Generate HYBRIDS
     InstanceMasks LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
     MultiHeadSelfAttention Objectness Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead
-    PlaceBoxes PointBoxes PoseHead Positions Pretrain PretrainClips QueryDecoder QueryLogits QueryMasks
+    PlaceBoxes PointBoxes PoseHead Positions Pretrain PretrainClips QueryDecoder QueryLogits QueryMap QueryMasks
     QueryTokens Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment
     SetBoxes SetHead ShiftImage Similarity StandardizedConv2D StochasticDepth Task TimeEmbedding TimeSteps
     TokenPool TopBoxes TransformerBlock Tubelets Unmerge VARIANTS Words add_lora attention_maps

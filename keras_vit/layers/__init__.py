@@ -27,6 +27,7 @@ from keras_vit.layers.heads.point_boxes import PointBoxes
 from keras_vit.layers.heads.pose_head import PoseHead
 from keras_vit.layers.heads.query_decoder import QueryDecoder
 from keras_vit.layers.heads.query_logits import QueryLogits
+from keras_vit.layers.heads.query_map import QueryMap
 from keras_vit.layers.heads.query_masks import QueryMasks
 from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
@@ -82,6 +83,7 @@ __all__ = [
     "Positions",
     "QueryDecoder",
     "QueryLogits",
+    "QueryMap",
     "QueryMasks",
     "QueryTokens",
     "RelativePositions",

@@ -11,6 +11,7 @@ RANGES = {
     "groups": checks.positive,
     "queries": checks.positive,
     "upscales": checks.whole,
+    "masked": checks.switch,
     "box_weight": checks.not_negative,
 }
 

@@ -1,5 +1,6 @@
 """The rules of instance and panoptic segmentation: objects and regions with a mask each."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,12 +12,11 @@ from keras_vit.models.segment_outputs import Frame, instance_map, panoptic_map
 from keras_vit.tasks import dense
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.segment import query_head
 from keras_vit.tasks.segment.instance_tally import InstanceTally
 from keras_vit.tasks.segment.panoptic_tally import PanopticTally
-from keras_vit.tasks.segment.query_learner import QueryLearner
 from keras_vit.tasks.segment.query_loss import QueryLoss
 
-QUERIES, LAST, UPSCALES = 100, 4, 2  # what `None` means without weights that say it
 SCORES = {"instance": 0.5, "panoptic": 0.8}
 BEST = {"instance": "val_mask_ap50", "panoptic": "val_pq"}
 FIRST_OF = {"first": 0, "void": 255, "class_weights": False, "dice": 0.0}  # options of `Semantic` alone
@@ -61,13 +61,11 @@ class Objects:
             raise ValueError("Segment.classes must name the classes of the objects. Received: classes=()")
 
     def on(self, source, arguments):
-        from dataclasses import replace
-
         task = ordered_by(self.task, source)
         if not task.classes:
             raise ValueError("Segment.classes must name the classes of the objects: the data do not. Received: none")
         if task.kind == "panoptic" and task.stuff is None:
-            task = replace(task, stuff=source.stuff)
+            task = dataclasses.replace(task, stuff=source.stuff)
         task.check()
         return task
 
@@ -82,40 +80,14 @@ class Objects:
         return getattr(head, "units", None) == len(self.task.classes) and hasattr(head, "mask_size")
 
     def model(self, arguments):
-        from keras_vit.models import anatomy
-        from keras_vit.models.map_heads import with_head
-        from keras_vit.models.query_encoder import with_queries
-
-        encoder = dense.encoder(arguments, len(self.task.classes), "segmenter")
-        stated = dense.head_in(arguments.get("weights")) if arguments.get("head") != "new" else None
-        stated = stated if stated and stated["kind"] == "segments" else {}
-        own = {name: value for name, value in self.task.head_options.items() if value is not None}
-        depth, block = len(anatomy.blocks(encoder)), encoder.get_layer("block_0")
-        last = own.pop("depth", stated.get("last", min(LAST, max(depth // 3, 1))))
-        row = {
-            "queries": QUERIES,
-            "upscales": UPSCALES,
-            "gelu": block.gelu,
-            "epsilon": block.epsilon,
-            **stated,
-            **own,
-            "kind": "segments",
-            "blocks": (depth - 1,),
-            "normed": True,
-            "last": last,
-            "units": len(self.task.classes),
-        }
-        model = with_queries(encoder, row["queries"], last)
-        for layer in encoder.layers:
-            model.get_layer(layer.name).set_weights(layer.get_weights())
-        model = with_head(model, row)
+        _, model = query_head.built(self.task, arguments)
         return dense.finished(model, model.output, arguments, self.task.classes, "segmenter")
 
     def learner(self, model):
         about = metadata_of(model)
         about["stuff"] = list(self.task.stuff or ())
         about["evaluation"] = {**about.get("evaluation", {}), "photos": "whole"}  # how `segment` prepares photos
-        return QueryLearner(model)
+        return query_head.learner(model)
 
     def compiled(self, source):
         return {"loss": QueryLoss(len(self.task.classes)), "weighted_metrics": []}
@@ -126,7 +98,7 @@ class Objects:
 
     def callbacks(self, run):
         scores = ("mask_ap", "mask_ap50") if self.task.kind == "instance" else ("pq", "sq", "rq")
-        run.learner.steps = run.steps * run.recipe.optim.epochs if self.task.masked else 0
+        query_head.set_steps(self.task, run)
         return [Measured(run, run.task.of_model(run.model).tally, scores)]
 
     def finish(self, run):

@@ -14,7 +14,7 @@ HEADS = {
     "linear": {},
     "mask": {"depth": 2, "width": None},
     "dpt": {"width": None},
-    "queries": {"queries": None, "depth": None, "upscales": None},
+    "queries": {"queries": None, "depth": None, "upscales": None, "masked": True},
 }
 OTHER = "kind='instance' or 'panoptic'"
 KINDS = {"semantic": Semantic, "instance": Objects, "panoptic": Objects}
@@ -33,14 +33,15 @@ class Segment(WithHead, Task):
         classes: Names of the classes, in the order of their values in the masks.
         head: Of `"semantic"`: `"linear"` classifies each token; `"mask"` is Segmenter's mask transformer (see
             `MaskDecoder`), for three classes or more; `"dpt"` fuses four blocks by convolutions (see `DPTHead`). With a
-            convolutional stem whose feature map is finer than the patches, `"dpt"` fuses that feature map too. Of the
-            others `"queries"`, the default there: learned queries in front of the tokens of the last blocks. Either a
-            name, or a dictionary with its `kind` and options, such as `{"kind": "dpt", "width": 64}`: `"mask"` has
-            `depth`, its number of blocks, by default 2, and `width`, its channels, by default the encoder's width;
-            `"dpt"` has `width`, by default half of the encoder's width, at most 256; `"queries"` has `queries`, the
-            largest number of objects in an image, `depth`, the number of blocks that see them, and `upscales`, how
-            often the patches are doubled for the masks: by default those of the weights, else 100, 4 or a third of all
-            blocks, and 2.
+            convolutional stem whose feature map is finer than the patches, `"dpt"` fuses that feature map too;
+            `"queries"`, the head of the other kinds, adds learned queries in front of the tokens of the last blocks:
+            each has a class and a mask. Either a name, or a dictionary with its `kind` and options, such as `{"kind":
+            "dpt", "width": 64}`: `"mask"` has `depth`, its number of blocks, by default 2, and `width`, its channels,
+            by default the encoder's width; `"dpt"` has `width`, by default half of the encoder's width, at most 256;
+            `"queries"` has `queries`, the largest number of objects in an image, `depth`, the number of blocks that see
+            them, and `upscales`, how often the patches are doubled for the masks: by default those of the weights, else
+            100, 4 or a third of all blocks, and 2; and `masked`, whether queries attend inside their own masks during
+            most of training, by default true, see `QueryLearner`.
         first: Of `"semantic"`, value of the first class in the masks.
         void: Of `"semantic"`, value of pixels that count in neither loss nor scores; `None` for 255 only, which is
             always void.
@@ -52,7 +53,6 @@ class Segment(WithHead, Task):
             default those that the data say.
         score: Of `"instance"` and `"panoptic"`, least score of a segment in pictures, answers and files. Average
             precision does not use it. By default 0.5, and 0.8.
-        masked: Of the same, whether queries attend inside their own masks during most of training; see `QueryLearner`.
         mask_size: Of the same, `(rows, columns)` of the model's masks; they are found in the model.
     """
 
@@ -69,7 +69,6 @@ class Segment(WithHead, Task):
     kind: Literal["semantic", "instance", "panoptic"] = only_with("finds_objects", "semantic")
     stuff: tuple[str, ...] | None = only_with("finds_objects", None, OTHER)
     score: float | None = only_with("finds_objects", None, OTHER)
-    masked: bool = only_with("finds_objects", True, OTHER)
     mask_size: tuple[int, int] | None = only_with("finds_objects", None, OTHER)
 
     def __post_init__(self):

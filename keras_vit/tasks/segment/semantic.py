@@ -5,13 +5,17 @@ import warnings
 import keras
 import numpy as np
 
+from keras_vit.layers import QueryMap
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.classify.balance import class_weights
-from keras_vit.tasks.segment import pixels
+from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.segment import pixels, query_head
+from keras_vit.tasks.segment.query_loss import QueryLoss
 from keras_vit.tasks.shown import percent
 from keras_vit.utils.images import mask_pixels
+from keras_vit.utils.instance_maps import NONE, PER_CLASS
 
 MOST = 254  # classes: masks are bytes, and 255 is void
 
@@ -30,9 +34,18 @@ class Semantic:
     def __init__(self, task):
         self.task = task
 
+    @property
+    def by_queries(self):
+        """Whether the classes are those of queries, each with a mask."""
+        return self.task.head_kind == "queries"
+
     def check_options(self):
-        if self.task.head_kind == "queries":
-            raise ValueError("Segment.head='queries' is for kind='instance' and 'panoptic'. Received: kind='semantic'")
+        task = self.task
+        if self.by_queries and (task.class_weights or task.dice):
+            raise ValueError(
+                "Segment.class_weights and dice are not for head='queries', whose loss has its own. "
+                f"Received: class_weights={task.class_weights}, dice={task.dice}"
+            )
 
     def check(self, recipe):
         task = self.task
@@ -77,9 +90,14 @@ class Semantic:
         return model.output_shape[-1] == len(self.task.classes)
 
     def model(self, arguments):
-        encoder = dense.encoder(arguments, len(self.task.classes), "segmenter")
-        head = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.task.head_kind]
-        logits = head(encoder, **self.task.head_options)
+        count = len(self.task.classes)
+        if self.by_queries:
+            encoder, model = query_head.built(self.task, arguments)
+            logits = QueryMap(count, model.layers[-1].mask_size, name="scores", dtype="float32")(model.output)
+        else:
+            encoder = dense.encoder(arguments, count, "segmenter")
+            head = {"linear": self._linear, "mask": self._mask, "dpt": self._dpt}[self.task.head_kind]
+            logits = head(encoder, **self.task.head_options)
         size = encoder.input_shape[1:3]
         enlarge = keras.layers.Resizing(*size, data_format="channels_last", name="logits", dtype="float32")
         return dense.finished(encoder, enlarge(logits), arguments, self.task.classes, "segmenter")
@@ -110,25 +128,30 @@ class Semantic:
         return dense.dpt(encoder, len(self.task.classes), width)
 
     def learner(self, model):
-        return model
+        return query_head.learner(model) if self.by_queries else model
 
     def compiled(self, source):
+        task, count = self.task, len(self.task.classes)
+        if self.by_queries:
+            return {"loss": QueryLoss(count), "weighted_metrics": []}
         weights = None
-        if self.task.class_weights:
-            weights = class_weights(
-                source.mask_counts.sum(0)[self.task.first : self.task.first + len(self.task.classes)]
-            )
-        scores = [pixels.MeanIoU(len(self.task.classes)), pixels.PixelAccuracy()]
-        return {"loss": pixels.PixelLoss(weights, self.task.dice), "weighted_metrics": scores}
+        if task.class_weights:
+            weights = class_weights(source.mask_counts.sum(0)[task.first : task.first + count])
+        scores = [pixels.MeanIoU(count), pixels.PixelAccuracy()]
+        return {"loss": pixels.PixelLoss(weights, task.dice), "weighted_metrics": scores}
 
     def batch(self, examples):
-        """Returns float32 images, 0..255, and class indices or void, uint8 `(batch, height, width, 1)`."""
-        return examples["images"], examples[
-            "segmentation_masks"
-        ] - self.task.first  # bytes below the first wrap to void
+        """Returns float32 images, 0..255, and class indices or void, `(batch, height, width, 1)`."""
+        indices = examples["segmentation_masks"] - self.task.first  # bytes below the first wrap to void
+        if not self.by_queries:
+            return examples["images"], indices
+        return examples["images"], regions(indices, len(self.task.classes))
 
     def callbacks(self, run):
-        return []
+        if not self.by_queries:
+            return []
+        query_head.set_steps(self.task, run)
+        return [Measured(run, self.task.tally, ("mean_iou", "pixel_accuracy"))]
 
     def finish(self, run):
         pass
@@ -173,3 +196,11 @@ class Semantic:
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.task.classes, self.task.first)
             drawn.append(truth)
         return side_by_side(drawn)  # prediction, truth
+
+
+def regions(indices, count):
+    """Returns class indices as maps of objects, int32: each class that is present is one; see `QueryLoss`."""
+    import tensorflow as tf
+
+    indices = tf.cast(indices, "int32")
+    return tf.where(indices < count, PER_CLASS * indices, NONE)
