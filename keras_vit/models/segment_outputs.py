@@ -229,6 +229,28 @@ def resized(x, size):
     return x
 
 
+def positive_part(logits, size):
+    """Returns where a mask can be when it is resized as by `resized`, and its logits there.
+
+    A resized logit is between its neighbors, so all those elsewhere are 0 or less.
+
+    Args:
+        logits: Array, `(rows, columns)`, positive inside the mask.
+        size: `(height, width)` of the result.
+
+    Returns:
+        Slices of the rows and of the columns, and an array: `resized(logits, size)` inside them.
+    """
+    place, x, high = [], logits, logits > 0
+    for axis, want in enumerate(size):
+        first, second, share = _neighbors(logits.shape[axis], want)
+        line = high.any(1 - axis)
+        (here,) = np.nonzero(line[first] | line[second])
+        place.append(slice(here[0], here[-1] + 1) if len(here) else slice(0))
+        x = _along(x, [each[place[axis]] for each in (first, second, share)], axis)
+    return tuple(place), x
+
+
 def _neighbors(have, want):
     """Returns the two samples between which each new one is, with half-pixel centers, and the share of the second."""
     place = np.clip((np.arange(want) + 0.5) * (have / want) - 0.5, 0, have - 1)

@@ -19,6 +19,7 @@ from keras_vit.plots.history import plot_history as plot_history
 from keras_vit.plots.masks import plot_iou as plot_iou
 from keras_vit.plots.masks import plot_masks as plot_masks
 from keras_vit.plots.masks import plot_pixels as plot_pixels
+from keras_vit.plots.masks import plot_quality as plot_quality
 from keras_vit.plots.pca import plot_pca as plot_pca
 from keras_vit.plots.pictures import plot_pictures as plot_pictures
 from keras_vit.plots.poses import draw_poses as draw_poses

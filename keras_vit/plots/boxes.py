@@ -30,8 +30,8 @@ def boxed(image, edges, classes, class_names, scores=None):
     from PIL import Image, ImageDraw
 
     image = np.clip(np.rint(colored(image)), 0, 255)
-    times = min(-(-LEAST // min(image.shape[:2])), max(MOST // max(image.shape[:2]), 1))
-    pixels = Image.fromarray(np.repeat(np.repeat(image.astype("uint8"), times, 0), times, 1))
+    image, times = enlarged(image.astype("uint8"))
+    pixels = Image.fromarray(image)
     draw, size = ImageDraw.Draw(pixels), max(min(pixels.size) // 32, 10)
     font = lettering.for_pillow("".join(map(lettering.short, class_names)), size)
     line = max(min(pixels.size) // 160, 1)
@@ -45,6 +45,12 @@ def boxed(image, edges, classes, class_names, scores=None):
         draw.rectangle((place[0] - line, place[1] - line, place[2] + line, place[3] + line), fill=color)
         draw.text((left + line, top + line), text, fill=canvas.ink(np.divide(color, 255)), font=font)
     return np.asarray(pixels)
+
+
+def enlarged(image):
+    """Returns an image, `(height, width, ...)`, enlarged if it is small, and by which whole number."""
+    times = min(-(-LEAST // min(image.shape[:2])), max(MOST // max(image.shape[:2]), 1))
+    return np.repeat(np.repeat(image, times, 0), times, 1), times
 
 
 def plot_precision(precision: np.ndarray, class_names: Sequence[str]) -> "Figure":

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNPAINTED = "background"  # a class of this name leaves the image as it is
+BARS = 40  # classes in a figure of panoptic quality, at most
 GOLDEN = 0.618034  # turns of the color wheel between two colors: none comes back
 
 
@@ -115,13 +116,45 @@ def plot_iou(matrix: np.ndarray, class_names: Sequence[str] | None = None) -> "F
     matrix, texts = _square(matrix, class_names)
     each = iou(matrix)
     mean = np.nanmean(each) if matrix.any() else 0.0
-    scores = np.nan_to_num(each)  # a class that is nowhere
+    return _draw_scores(np.nan_to_num(each), mean, texts, "intersection over union")  # 0 of a class that is nowhere
+
+
+def plot_quality(quality: np.ndarray, class_names: Sequence[str] | None = None) -> "Figure":
+    """Draws the panoptic quality of each class as bars, lowest first, with their mean.
+
+    Args:
+        quality: 0 to 1, `(classes,)`; NaN for a class that is nowhere, which is left out.
+        class_names: A text for each class, or `None`. Of more than 40 classes those with the lowest are drawn.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ValueError: If classes and names differ in number, or no class is somewhere.
+    """
+    quality = np.asarray(quality, "float64")
+    if quality.ndim != 1 or np.isnan(quality).all():
+        raise ValueError(
+            "`quality` must have a number for each class, of one class or more. Received: "
+            f"{checks.shown(quality.tolist())}"
+        )
+    texts = canvas.names(class_names, len(quality))
+    places = np.flatnonzero(~np.isnan(quality))
+    order = places[np.argsort(quality[places], kind="stable")[:BARS]]
+    figure = _draw_scores(quality[order], quality[places].mean(), [texts[i] for i in order], "panoptic quality")
+    if len(order) < len(places):
+        figure.axes[0].set_title(f"the {len(order)} of {len(places)} classes with the lowest", fontsize=9)
+    return figure
+
+
+def _draw_scores(scores, mean, texts, label):
+    """Draws a bar for each score from 0 to 1, and a line for their mean."""
     order = np.argsort(-scores, kind="stable")
     figure, axis = canvas.bars(texts, len(texts))
     axis.barh(range(len(order)), scores[order], color=canvas.COLORS[0])
     axis.set_yticks(range(len(order)), [texts[i] for i in order], fontsize=lettering.TITLE)
     line = axis.axvline(mean, color=canvas.COLORS[1], linestyle="--")
-    axis.set(xlim=(0, 1), xlabel="intersection over union")
+    axis.set(xlim=(0, 1), xlabel=label)
     lettering.legend(figure, [line], [f"mean {mean:.3f}"])
     axis.spines[["top", "right"]].set_visible(False)
     return figure

@@ -25,8 +25,10 @@ class Tally:
                 targets as the data have them: `"labels"`, integers, `(batch,)`; `"multilabels"`, int8
                 `(batch, classes)`, 1, 0 or -1; `"numbers"`, float32 `(batch, numbers)`; `"texts"`, int32 ids
                 `(batch, length)`; `"bounding_boxes"`, float32 `(batch, most, 5)`, as in `docs/tasks/detect.md`;
-                `"segmentation_masks"`, encoded PNG files, `(batch,)`, or uint8 `(batch, rows, columns, 1)`, and
-                `"depths"`, encoded files, `(batch,)`, or float32 `(batch, rows, columns, 1)`, both at their own size.
+                `"segmentation_masks"`, encoded PNG files, `(batch,)`, or uint8 `(batch, rows, columns, 1)`,
+                `"depths"`, encoded files, `(batch,)`, or float32 `(batch, rows, columns, 1)`, and `"instance_masks"`,
+                maps of objects, encoded PNG files, `(batch,)`, or int32 `(batch, rows, columns, 1)`, all at their own
+                size.
             outputs: Array of outputs, `(batch, ...)`, from the function of `Task.answering`.
 
         Returns:

@@ -92,7 +92,7 @@ def told(title, text):
 def _parts(name):
     """Returns a score and the class or number that it is of, or `None`: of `"iou sky"`, `"ap zero"`, `"mae_age"`."""
     score, _, of = name.partition(" ")
-    if score in ("iou", "ap", "ap50") and of:
+    if score in ("iou", "ap", "ap50", "pq") and of:
         return score, of
     score, _, of = name.partition("_")
     return (score, of) if score in ("mae", "rmse", "r2") and of else None
@@ -121,6 +121,11 @@ WORDS = {
     "partial_auc": ("area above 80 % sensitivity, of 0.2", ""),
     "map": ("mAP", ""),
     "map50": ("mAP50", ""),
+    "mask_ap": ("mask AP", ""),
+    "mask_ap50": ("mask AP50", ""),
+    "pq": ("panoptic quality", ""),
+    "sq": ("segmentation quality", ""),
+    "rq": ("recognition quality", ""),
     "ap": ("average precision", ""),
     "ap50": ("AP50", ""),
     "mean_iou": ("mean IoU", ""),

@@ -125,3 +125,17 @@ def test_a_pixel_counts_where_its_mask_is_sure_enough():
     half = segment_outputs.panoptic_map(classes(0), masks, SAME)[0]
     np.testing.assert_array_equal(half, [[0, 0, -1, -1]] * 2)
     assert (segment_outputs.panoptic_map(classes(0), masks, SAME, mask_threshold=0.8)[0] == -1).all()
+
+
+@pytest.mark.parametrize("size", [(5, 7), (12, 20), (3, 3), (1, 40)])
+def test_a_mask_is_positive_in_its_part_alone(size):
+    rng = np.random.default_rng(0)
+    for logits in (rng.normal(size=(5, 7)).astype("float32") - 1.5, np.full((5, 7), -1.0), np.ones((5, 7))):
+        large = segment_outputs.resized(logits, size)
+        place, part = segment_outputs.positive_part(logits, size)
+        np.testing.assert_array_equal(part, large[place])
+        outside = np.ones(size, bool)
+        outside[place] = False
+        assert (large[outside] <= 0).all()
+    corner = np.where(np.arange(35).reshape(5, 7) == 34, 1.0, -1.0)
+    assert segment_outputs.positive_part(corner, (50, 70))[1].shape == (15, 15)  # up to the next cell's middle

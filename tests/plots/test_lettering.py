@@ -49,6 +49,7 @@ def of_scores(names):
     yield plots.plot_precision(np.sort(RNG.random((101, count)), 0)[::-1], names)
     yield plots.plot_iou(matrix + 99 * np.eye(count, dtype=int), names)
     yield plots.plot_pixels(matrix, names)
+    yield plots.plot_quality(RNG.random(count), names)
     yield plots.plot_confusion(labels, found, names)
     yield plots.plot_embedding(RNG.normal(size=(200, 2)), labels, names)
     yield plot_precisions(RNG.random(count), names, RNG.integers(1, 99, count), np.full(count, 100))

@@ -53,6 +53,19 @@ def test_scores_are_bars_lowest_first_and_shares(tmp_path):
     assert [text.get_text() for text in many.texts] == ["100"] * 30  # zeros are left out
 
 
+def test_panoptic_quality_is_bars_lowest_first(tmp_path):
+    figure = plots.plot_quality([0.5, np.nan, 0.25, 1.0], ["a", "nowhere", "b", "c"])
+    axis = figure.axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["c", "a", "b"]  # from the axis upwards
+    assert [bar.get_width() for bar in axis.patches] == [1, 0.5, 0.25] and axis.get_xlabel() == "panoptic quality"
+    assert figure.legends[0].get_texts()[0].get_text() == "mean 0.583"
+    figure.savefig(tmp_path / "quality.png")
+    figure = plots.plot_quality(np.linspace(0.01, 1, 100))
+    assert len(figure.axes[0].patches) == 40 and figure.axes[0].patches[0].get_width() == pytest.approx(0.4)
+    assert figure.axes[0].get_title() == "the 40 of 100 classes with the lowest"
+    assert figure.legends[0].get_texts()[0].get_text() == "mean 0.505"
+
+
 @pytest.mark.parametrize(
     "call, message",
     [
@@ -61,6 +74,9 @@ def test_scores_are_bars_lowest_first_and_shares(tmp_path):
         (lambda: plots.plot_masks([IMAGE], [np.ones((2, 2, 3), int)]), r"shape=\(2, 2, 3\)"),
         (lambda: plots.plot_iou(np.ones((2, 3))), r"Received: shape=\(2, 3\)"),
         (lambda: plots.plot_pixels(np.eye(2), ["a"]), "each of 2 classes"),
+        (lambda: plots.plot_quality([0.5], ["a", "b"]), "each of 1 classes"),
+        (lambda: plots.plot_quality([np.nan]), r"one class or more. Received: .nan"),
+        (lambda: plots.plot_quality([[0.5]]), r"Received: ..0.5"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

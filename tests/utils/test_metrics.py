@@ -49,6 +49,7 @@ def test_partial_area_needs_two_classes():
         ("abs_rel", "0.1250"),
         ("ap top-1 seats", "0.1250"),  # of a class with such a name
         ("ap50 iou", "0.1250"),
+        ("pq iou", "0.1250"),
         ("mae_accuracy", "0.1250"),  # of a number with such a name
     ],
 )
@@ -69,6 +70,9 @@ def test_scores_are_written_by_their_kind(name, text):
         ("ap zero", "average precision of zero"),
         ("ap50 RBC", "AP50 of RBC"),
         ("iou car door", "IoU of car door"),
+        ("mask_ap50", "mask AP50"),
+        ("pq", "panoptic quality"),
+        ("pq stuff", "panoptic quality of stuff"),
         ("text_to_image_recall_at_5", "recall at 5, text to image"),
         ("image_to_text_chance_at_1", "chance of recall at 1, image to text"),
         ("psnr", "PSNR, in dB"),

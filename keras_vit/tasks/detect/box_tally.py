@@ -1,18 +1,13 @@
 """COCO's average precision of boxes."""
 
-import contextlib
-import io
-
 import numpy as np
 from keras.ops import convert_to_numpy
 
 from keras_vit.models.box_outputs import likely
 from keras_vit.models.outputs import ignored
+from keras_vit.tasks import average_precision
 from keras_vit.tasks.detect.overlap import iou
 from keras_vit.tasks.tally import Tally
-from keras_vit.utils import extras
-
-HALF = 0.5  # least IoU of a match, in the score of an image
 
 
 class BoxTally(Tally):
@@ -32,7 +27,7 @@ class BoxTally(Tally):
 
     def __init__(self, class_names, score=0.5, several=False):
         super().__init__()
-        extras.need("COCO's average precision", "detection", "pycocotools")
+        average_precision.need()
         self.names = tuple(class_names)
         self.score = score
         self.several = several
@@ -66,66 +61,25 @@ class BoxTally(Tally):
         return np.asarray(scores)
 
     def result(self):
-        precision = self._precision()
-        mean, half = (_mean(part) for part in (precision, precision[:1]))
-        each = {f"ap50 {name}": _mean(precision[:1, :, i]) for i, name in enumerate(self.names)}
-        return {"map": mean, "map50": half, **{name: value for name, value in each.items() if not np.isnan(value)}}
+        return average_precision.scores(self._precision(), self.names, "map", "map50")
 
     def figures(self):
-        from keras_vit import plots
-
-        precision = self._precision()
-        if (precision < 0).all():
-            return {}
-        title = "Precision over recall of each class, at an intersection over union of 0.5."
-        return {title: plots.plot_precision(precision[0], self.names)}
+        return average_precision.figures(self._precision(), self.names)
 
     def _precision(self):
-        """Returns precision by IoU, recall and class, `(10, 101, classes)`; -1 for a class without true boxes."""
-        from pycocotools.coco import COCO
-        from pycocotools.cocoeval import COCOeval
-
         truth, predictions = (np.concatenate(rows) if rows else np.zeros((0, 7)) for rows in (self.truth, self.found))
-        precision = np.full((10, 101, len(self.names)), -1.0)
-        if not len(truth):
-            return precision
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints its progress
-            coco = COCO()
-            coco.dataset = {
-                "images": [{"id": i} for i in range(self.images)],
-                "categories": [{"id": i} for i in range(len(self.names))],
-                "annotations": [
-                    dict(zip(("image_id", "bbox", "category_id"), (int(row[0]), row[1:5].tolist(), int(row[6]))))
-                    | {"id": i + 1, "area": row[3] * row[4], "iscrowd": int(row[5])}
-                    for i, row in enumerate(truth)
-                ],
-            }
-            coco.createIndex()
-            results = coco.loadRes(predictions) if len(predictions) else _empty(coco)
-            evaluation = COCOeval(coco, results, "bbox")
-            evaluation.params.areaRng, evaluation.params.areaRngLbl = [[0, 1e10]], ["all"]
-            evaluation.params.maxDets = [100]
-            evaluation.evaluate()
-            evaluation.accumulate()
-        return evaluation.eval["precision"][..., 0, 0]
-
-
-def _empty(coco):
-    """Returns COCO results without boxes: `loadRes` fails on an empty array."""
-    results = type(coco)()
-    results.dataset = {**coco.dataset, "annotations": []}
-    results.createIndex()
-    return results
+        objects = [
+            dict(zip(("image_id", "bbox", "category_id"), (int(row[0]), row[1:5].tolist(), int(row[6]))))
+            | {"area": row[3] * row[4], "iscrowd": int(row[5])}
+            for row in truth
+        ]
+        images = [{"id": i} for i in range(self.images)]
+        return average_precision.precision_of("bbox", images, len(self.names), objects, predictions)
 
 
 def sides(edges):
     """Returns left, top, width and height, `(n, 4)`, from edges, `(n, 4)`: top, left, bottom, right."""
     return np.stack([edges[:, 1], edges[:, 0], edges[:, 3] - edges[:, 1], edges[:, 2] - edges[:, 0]], axis=-1)
-
-
-def _mean(precision):
-    measured = precision[precision > -1]
-    return float(measured.mean()) if measured.size else (0.0 if precision.ndim == 3 else np.nan)
 
 
 def f1(truth, predictions, scores, ignore=None):
@@ -140,17 +94,9 @@ def f1(truth, predictions, scores, ignore=None):
     """
     ignore = np.zeros(len(truth[1]), bool) if ignore is None else ignore
     alike = predictions[1][:, None] == truth[1][None]
-    shares = convert_to_numpy(iou(predictions[0], truth[0])) * alike * ~ignore
-    inside = (overlap(predictions[0], truth[0]) * alike * ignore).max(1, initial=0) >= HALF
-    right = left_out = 0
-    for i in np.argsort(-scores, kind="stable"):
-        if shares[i].max(initial=0) >= HALF:
-            shares[:, shares[i].argmax()] = 0
-            right += 1
-        else:
-            left_out += inside[i]
-    count = np.sum(~ignore) + len(predictions[1]) - left_out
-    return float(2 * right / count) if count else 1.0
+    shares = convert_to_numpy(iou(predictions[0], truth[0]))
+    shares = np.where(ignore, overlap(predictions[0], truth[0]), shares) * alike
+    return average_precision.f1(shares, scores, ignore)
 
 
 def overlap(boxes, regions):
