@@ -89,6 +89,7 @@ def test_the_last_classes_are_written_and_read():
         (instance_maps.png, np.full((1, 1), 2**24), "Received: 16777216"),
         (instance_maps.png, np.zeros((1, 1)), "must be integers.*float64"),
         (instance_maps.pixels, np.zeros((2, 3, 3), int), r"Received: shape=\(2, 3, 3\)"),
+        (instance_maps.pixels, np.full((1, 1), 2**32), "Received: 4294967296"),
         (instance_maps.pixels, [[1], [1, 2]], "items of different shapes"),
         (instance_maps.pixels, encoded(np.zeros((2, 2), "uint8")), "Received: PNG of mode 'L'"),
         (instance_maps.pixels, encoded(np.zeros((2, 2, 4), "uint8")), "Received: PNG of mode 'RGBA'"),
