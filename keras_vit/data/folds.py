@@ -109,7 +109,7 @@ def joined(first, second):
         if not isinstance(source, Source):
             raise ValueError("Folds are for data that fit into memory, and for folders. Received: TFRecord files")
     _check_apart(first, second)
-    facts = [(source.class_names, *sorted(source.targets), source.groups is None) for source in (first, second)]
+    facts = [(s.class_names, s.stuff, *sorted(s.targets), s.groups is None) for s in (first, second)]
     if facts[0] != facts[1]:
         raise ValueError(
             "For folds, training and validation data must have the same classes, targets and groups. Received: "

@@ -29,6 +29,7 @@ class Source:
 
     `images` is uint8 of shape (n, height, width, channels), or a vector of encoded files or of paths. `targets` has
     `"labels"`, int32 (n,); `"segmentation_masks"`, uint8 (n, height, width, 1) or a vector of PNG files or of paths;
+    `"instance_masks"`, int32 (n, height, width, 1) or a vector of PNG files, see `utils.instance_maps`;
     `"depths"`, float32 (n, height, width, 1) or a vector of files or of paths, see `utils.depth_maps`;
     `"bounding_boxes"`, float32 (n, most, 5), as in `boxes`; `"numbers"`, float32 (n, numbers);
     `"multilabels"`, int8 (n, classes), 1, 0 or -1 for unknown; `"texts"`, a tuple of strings each, which the task's
@@ -42,9 +43,11 @@ class Source:
     groups: np.ndarray | None = None  # a number for each image: a split keeps those of a group together
     digests: np.ndarray | None = None  # of each file's bytes when it was checked, from `inspection.inspect`
     given: bool = False  # by the caller, not read from the data of a recipe
+    stuff: tuple[str, ...] = ()  # names of the classes that are regions, such as sky, where the data say it
 
     def __post_init__(self):
-        object.__setattr__(self, "class_names", tuple(map(composed, self.class_names)))
+        for name in ("class_names", "stuff"):
+            object.__setattr__(self, name, tuple(map(composed, getattr(self, name))))
 
     def __len__(self):
         return len(self.images)
@@ -153,6 +156,8 @@ class Source:
         """
         labels = self.targets.get("labels")
         digest = hashlib.sha256(repr(self.class_names).encode() + (b"" if labels is None else labels.tobytes()))
+        if self.stuff:
+            digest.update(repr(self.stuff).encode())
         for name, column in self._columns.items():
             if name == "labels":
                 continue

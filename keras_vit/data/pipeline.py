@@ -99,7 +99,7 @@ def evaluation_arrays(source, recipe, size):
     Yields:
         Dictionaries of NumPy arrays: `"images"`, float32 `(batch, height, width, channels)`, 0..255; `"labels"`,
         integers; `"segmentation_masks"`, at their own size, PNG bytes or uint8 `(batch, rows, columns, 1)`: see
-        `images.mask_pixels`.
+        `images.mask_pixels`; so `"instance_masks"`, PNG bytes or int32: see `instance_maps.pixels`.
 
     Raises:
         ValueError: If a file can no longer be read, with its name.
@@ -164,7 +164,7 @@ def _reader(source, size, data, settings=None, raw=False):
             examples = {**placed, "images": tf.cast(placed["images"], "float32")}
         else:
             numbers = tf.zeros((tf.size(keys), 4)) if numbers is None else numbers
-            types = {name: tf.uint8 if name == "segmentation_masks" else tf.float32 for name in placed}
+            types = {name: KINDS[name].pixels for name in placed}
             known = [orientations(placed["images"])] if placed["images"].dtype == tf.string else []
             examples = tf.map_fn(
                 lambda each: bring_to_size(*each), (placed, numbers, *known), fn_output_signature=types

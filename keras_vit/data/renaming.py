@@ -5,7 +5,9 @@ Each function takes a target, the new index of each old class, and the number of
 
 import numpy as np
 
+from keras_vit.data.parallel import each
 from keras_vit.models.outputs import ignored
+from keras_vit.utils.instance_maps import NONE, PER_CLASS, pixels, png
 
 
 def labels(labels, places, _):
@@ -24,3 +26,14 @@ def boxes(boxes, places, _):
     moved = np.where(classes < -1, ignored(places[ignored(np.minimum(classes, -2))]), places[np.maximum(classes, 0)])
     moved = np.where(classes == -1, -1, moved)
     return np.concatenate([boxes[..., :4], moved[..., None]], -1).astype(boxes.dtype)
+
+
+def instances(maps, places, _):
+    def moved(values):
+        objects = places[np.maximum(values // PER_CLASS, 0)] * PER_CLASS + values % PER_CLASS
+        regions = ignored(places[ignored(np.minimum(values, -2))])
+        return np.where(values == NONE, NONE, np.where(values < NONE, regions, objects)).astype("int32")
+
+    if maps.dtype.kind == "O":  # files
+        return np.array(each(lambda item: png(moved(pixels(item))), maps, "renaming classes"), object)
+    return np.stack([moved(values) for values in maps]) if len(maps) else maps

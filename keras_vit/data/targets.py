@@ -1,6 +1,7 @@
 """Kinds of targets: one row for each, with what every reader and every change of an image must know of it.
 
-Changes of color leave targets alone. Pixels from outside the image get `OUTSIDE` in masks, and have no depth, 0.
+Changes of color leave targets alone. Pixels from outside the image get `OUTSIDE` in masks, are of no object, `NONE`,
+and have no depth, 0.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from keras_vit.data import renaming
 from keras_vit.data.augment import boxes, moves
 from keras_vit.data.readers import table_cells, target_arrays, target_values, texts
 from keras_vit.data.readers.table_labels import several_labels
+from keras_vit.utils.instance_maps import NONE
 
 OUTSIDE = 255
 
@@ -28,8 +30,10 @@ class Kind(NamedTuple):
     array: Callable | None = None  # (values, images, class_names): the caller's array, checked
     record: tf.DType | None = None  # its type in TFRecord files; `None` if it is not streamed
     renamed: Callable | None = None  # (values, places, count): its classes in another order; `None` without classes
-    # (item, cuts.Cut, size): one item, at the model's size afterwards; float32, or uint8 of segmentation masks
-    cut: Callable | None = None
+    cut: Callable | None = (
+        None  # (item, cuts.Cut, size): one item, at the model's size afterwards, of the type `pixels`
+    )
+    pixels: tf.DType = tf.float32
     flip: Callable | None = None  # (batch, chosen, size): mirrors the chosen ones, a bool vector
     # (batch, padding, start, size): pads, then cuts windows of the old size, from `start`
     shift: Callable | None = None
@@ -119,8 +123,20 @@ KINDS = {
         array=target_arrays.masks,
         record=tf.string,
         cut=moves.cut_mask,
+        pixels=tf.uint8,
         flip=moves.flip,
         shift=moves.shift_of(OUTSIDE),
         warp=moves.warp_of("NEAREST", float(OUTSIDE)),
+    ),
+    "instance_masks": Kind(
+        usual=("instance_mask", "instance_masks", "instances"),
+        values=target_values.instances,
+        array=target_arrays.instances,
+        renamed=renaming.instances,
+        cut=moves.cut_instances,
+        pixels=tf.int32,
+        flip=moves.flip,
+        shift=moves.shift_of(NONE),
+        warp=moves.warp_of("NEAREST", float(NONE)),
     ),
 }

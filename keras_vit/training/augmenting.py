@@ -16,7 +16,8 @@ def augment(dataset: Any, settings: config.Augment, *, num_classes: int | None =
     Args:
         dataset: A `tf.data.Dataset` of batches `(images, labels)`, or with weights `(images, labels, weights)`. Images
             are `(batch, height, width, channels)`, pixels from 0 to 255, integers or floats. Labels are of any kind
-            and stay as they are; a dictionary of `"segmentation_masks"`, uint8 `(batch, height, width, 1)`, or
+            and stay as they are; a dictionary of `"segmentation_masks"`, uint8 `(batch, height, width, 1)`,
+            `"instance_masks"`, int32 `(batch, height, width, 1)`, of each image its `keras_vit.instance_map`, or
             `"bounding_boxes"`, float32 `(batch, most, 5)` as in `docs/tasks/detect.md`, follows its images.
         settings: A `keras_vit.Augment`. Crops keep the size of the images.
         num_classes: If given, labels become one-hot, float32 `(batch, num_classes)`: they are class indices, `(batch,)`

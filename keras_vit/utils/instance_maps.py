@@ -15,7 +15,8 @@ from keras_vit.utils.images import opened
 PER_CLASS = 1000
 NONE = -1
 OFFSET = 1024
-CLASSES = OFFSET - 1  # most classes: the last of them can be ignored too, -2 - class
+CLASSES = (2**24 - OFFSET) // PER_CLASS  # most classes of objects that a PNG of three bytes can hold
+IGNORED = OFFSET - 1  # most classes of regions to ignore, -2 - class
 
 
 def instance_map(masks, classes, stuff=()):
@@ -59,18 +60,17 @@ joined = instance_map  # inside the package
 def object_values(classes, stuff=()):
     """Returns the value of each object in the map of its image, int32 `(objects,)`; arguments as in `instance_map`."""
     classes, stuff = np.asarray(classes), np.asarray(stuff)
-    for name, indices, rule in (
-        ("classes", classes, "indices of classes, or -2 - index where a class is ignored"),
-        ("stuff", stuff, "indices of classes"),
+    for name, indices, low, rule in (
+        ("classes", classes, -1 - IGNORED, f"indices of classes, or -2 - index, below {IGNORED}, of what is ignored"),
+        ("stuff", stuff, 0, "indices of classes"),
     ):
         if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "ui"):
             raise ValueError(
                 f"`{name}` must be a vector of integers. Received: shape={indices.shape}, dtype={indices.dtype}"
             )
-        low = -1 - CLASSES if name == "classes" else 0
         wrong = indices[(indices < low) | (indices == NONE) | (indices >= CLASSES)] if indices.size else indices
         if len(wrong):
-            raise ValueError(f"`{name}` must be {rule}, below {CLASSES}. Received: {wrong[0]}")
+            raise ValueError(f"`{name}` must be {rule}; all below {CLASSES}. Received: {wrong[0]}")
     classes = classes.astype("int32")
     values = classes.copy()
     for index in np.unique(classes[classes >= 0]):
@@ -84,6 +84,18 @@ def object_values(classes, stuff=()):
     return values
 
 
+def fault(values, count=None):
+    """Returns what is wrong with the values of a map of objects of `count` classes, or `None`."""
+    count = min(count or CLASSES, CLASSES)
+    low, high = (values.min(), values.max()) if values.size else (NONE, NONE)
+    if -1 - min(count, IGNORED) <= low and high < PER_CLASS * count:
+        return None
+    return (
+        f"the values must be class * {PER_CLASS} + number, of a class from 0 to {count - 1}, or {NONE}, or -2 - class. "
+        f"Received: {low} to {high}"
+    )
+
+
 def order(areas):
     """Returns the order in which masks of these areas are drawn: smaller ones on top, then later ones."""
     return np.argsort(-np.asarray(areas, "float64"), kind="stable")
@@ -94,11 +106,6 @@ def png(values):
     from PIL import Image
 
     values = _plane(values)
-    if values.size and not -OFFSET <= values.min() <= values.max() < 2**24 - OFFSET:
-        raise ValueError(
-            f"A map of objects must have values from {-OFFSET} to {2**24 - OFFSET - 1}. "
-            f"Received: {values.min()} to {values.max()}"
-        )
     numbers = (values.astype("int64") + OFFSET).astype("<u4")
     bands = numbers.view("uint8").reshape(*values.shape, 4)[..., :3]
     file = io.BytesIO()
@@ -113,7 +120,7 @@ def pixels(item):
         item: The bytes of a PNG that `png` wrote; or an array of integers, `(height, width)` or `(height, width, 1)`.
 
     Raises:
-        ValueError: For another file, or an array of another shape or type.
+        ValueError: For another file, or an array of another shape, type or range.
     """
     if not isinstance(item, bytes):
         return _plane(item).astype("int32")
@@ -134,6 +141,11 @@ def _plane(values):
         raise ValueError(
             "A map of objects must be integers of the shape (height, width) or (height, width, 1). "
             f"Received: shape={values.shape}, dtype={values.dtype}"
+        )
+    if plane.size and not -OFFSET <= plane.min() <= plane.max() < 2**24 - OFFSET:
+        raise ValueError(
+            f"A map of objects must have values from {-OFFSET} to {2**24 - OFFSET - 1}. "
+            f"Received: {plane.min()} to {plane.max()}"
         )
     return plane
 

@@ -70,6 +70,7 @@ def test_what_cannot_be_divided_is_refused():
         (source(5), "no image in common: .* Received: 5 of 5"),
         (stream, "Received: TFRecord files"),
         (other, "must have the same classes"),
+        (dataclasses.replace(source(5, first=20), stuff=("a",)), r"same classes, .* and \(\('a', 'b'\), \('a',\)"),
         (source(5, first=20, groups=[1] * 5), "must have the same classes, targets and groups"),
         (wide, r"must have one shape. Received: \(10, 1, 1, 1\) and \(5, 2, 2, 1\)"),
     ):

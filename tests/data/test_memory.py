@@ -173,3 +173,9 @@ def test_sizes_of_pixels_of_encoded_images_and_of_files(tmp_path):
     encoded = np.array([pathlib.Path(file).read_bytes() for file in files], object)
     assert Source(encoded, {}).sizes() == [*zip(["image 0", "image 1"], sizes)]
     assert Source(np.zeros((4, 6, 9, 3), "uint8"), {}).sizes() == [("images", (6, 9))]
+
+
+def test_classes_that_are_regions_are_kept_and_tell_data_apart():
+    source = Source(PIXELS, LABELS, NAMES, stuff=("sky", "cafe\u0301"))
+    assert source.stuff == ("sky", "caf\u00e9") == source.take([0, 1]).stuff
+    assert source.fingerprint() != Source(PIXELS, LABELS, NAMES).fingerprint()

@@ -20,6 +20,7 @@ VALUES = {  # of two images
     "bounding_boxes": [[[0, 0, 0.5, 0.5, 1]], [[0.5, 0.5, 1, 1, 0]]],
     "depths": np.ones((2, 4, 4, 1), "float32"),
     "segmentation_masks": np.ones((2, 4, 4, 1), "uint8"),
+    "instance_masks": np.array([1001, -3, -1, 0] * 8, "int32").reshape(2, 4, 4, 1),
 }
 
 
@@ -62,9 +63,13 @@ def test_whole_pixels_move_exactly_and_255_is_outside(change):
     }[change]
     examples = {"images": tf.constant(BATCH, "float32"), "segmentation_masks": tf.constant(BATCH), "labels": far}
     examples["depths"] = examples["images"] + 1.5
+    examples["instance_masks"] = tf.cast(BATCH, "int32") * 65537 + 1  # more than float32 tells apart
     moved = targets.moved(examples, change, *arguments)
     ones = targets.moved({"images": tf.ones_like(examples["images"])}, change, *arguments)["images"]
     masks = moved["segmentation_masks"].numpy()
+    objects = moved["instance_masks"].numpy()
+    assert objects.dtype == np.int32 and objects.max() > 2**23
+    np.testing.assert_array_equal(objects, np.where(ones == 0, -1, moved["images"].numpy().astype("int32") * 65537 + 1))
     assert moved["labels"] is far and masks.dtype == np.uint8
     np.testing.assert_array_equal(masks == targets.OUTSIDE, ones == 0)
     np.testing.assert_array_equal(np.where(masks == targets.OUTSIDE, 0, masks), moved["images"])

@@ -11,7 +11,7 @@ from keras_vit.data.draws import draws
 from keras_vit.data.targets import KINDS
 
 PLACES = 2**20  # numbers are drawn by position: batches are smaller than this
-PLACED = ("segmentation_masks", "bounding_boxes", "depths")  # targets that have a place in the image
+PLACED = ("segmentation_masks", "instance_masks", "bounding_boxes", "depths")  # targets that have a place in the image
 
 
 def augmented(dataset, settings, data, num_classes, seed):
@@ -101,12 +101,13 @@ def _check_images(images, settings):
 
 
 def _check_form(name, target, size):
-    forms = {"segmentation_masks": ("uint8", (*size, 1)), "depths": ("float32", (*size, 1))}
-    dtype, form = forms.get(name, ("float32", (None, 5)))
+    dtype, form = KINDS[name].pixels, (None, 5) if name == "bounding_boxes" else (*size, 1)
     fits = target.shape.rank == 1 + len(form) and target.shape[1:].is_compatible_with(form)
     if target.dtype != dtype or not fits:
         sides = ", ".join("most" if side is None else str(side) for side in form)
-        raise ValueError(f"{name!r} must be {dtype}, (batch, {sides}). Received: {target.dtype.name}, {target.shape}")
+        raise ValueError(
+            f"{name!r} must be {dtype.name}, (batch, {sides}). Received: {target.dtype.name}, {target.shape}"
+        )
 
 
 def _check_labels(labels, classes):

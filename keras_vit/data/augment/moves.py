@@ -1,4 +1,4 @@
-"""How images, masks and maps of depth are cut, flipped, shifted and warped: columns of `data/targets.py`.
+"""How images, masks and maps of objects or depth are cut, flipped, shifted and warped: columns of `data/targets.py`.
 
 Masks keep their values: the nearest pixel is taken.
 """
@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_vit.data.augment import depths
 from keras_vit.data.augment.masks import decode
+from keras_vit.utils.instance_maps import OFFSET
 
 
 def change_some(images, chosen, change):
@@ -26,15 +27,31 @@ def cut_mask(item, cut, size):
     Returns:
         uint8 tensor, `(height, width, 1)`.
     """
-    mask = decode(item)
-    text = "A mask must have the size of its image."
-    with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(mask)[:2], cut.shape, text)]):
-        return _nearest(tf.identity(mask), cut, size)
+    return _nearest(_as_large(decode(item), cut), cut, size)
+
+
+def cut_instances(item, cut, size):
+    """Cuts one map of objects like `cut_mask`; int32 `(height, width, 1)`, as in `utils.instance_maps`."""
+    return _nearest(_as_large(decode_instances(item), cut), cut, size)
+
+
+def decode_instances(item):
+    """Returns a map of objects, int32 `(height, width, 1)`, from the PNG of one, a scalar string; or pixels."""
+    if item.dtype != tf.string:
+        return item
+    bands = tf.cast(tf.ensure_shape(tf.io.decode_png(item, channels=3), (None, None, 3)), "int32")
+    return tf.reduce_sum(bands * [1, 2**8, 2**16], axis=-1, keepdims=True) - OFFSET
 
 
 def cut_depth(item, cut, size):
     """Cuts one map of depth like `cut_mask`: float32 `(height, width, 1)`, 0 in holes; see `depths.decode`."""
     return _nearest(depths.decode(item, cut.shape), cut, size)
+
+
+def _as_large(mask, cut):
+    text = "A mask must have the size of its image."
+    with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(mask)[:2], cut.shape, text)]):
+        return tf.identity(mask)
 
 
 def _nearest(mask, cut, size):

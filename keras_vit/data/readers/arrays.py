@@ -18,10 +18,10 @@ def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES
         arrays: `(images, *targets)`; or `images` alone if there are no targets. Images are `(images, height, width,
             channels)`, 0..255; labels `(images,)`, integers, also as floats or Booleans, names, or one-hot vectors;
             segmentation masks `(images, height, width)`, with or without a last axis of 1, integers from 0 to 255;
-            depth of the same shapes, at least 0, and 0 or NaN in holes; boxes `(images, most, 5)`, as in `boxes`, or a
-            dictionary as in `box_arrays`; numbers `(images,)` or `(images, numbers)`; several labels `(images,
-            classes)`, 0 or 1, NaN or -1 where unknown, or a list of names for each; texts a list of strings, or of
-            several strings for each image.
+            instance masks of the same shapes, each a `keras_vit.instance_map`; depth too, at least 0, and 0 or NaN in
+            holes; boxes `(images, most, 5)`, as in `boxes`, or a dictionary as in `box_arrays`; numbers `(images,)` or
+            `(images, numbers)`; several labels `(images, classes)`, 0 or 1, NaN or -1 where unknown, or a list of names
+            for each; texts a list of strings, or of several strings for each image.
         targets: Their names, of `targets.KINDS`.
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.

@@ -26,9 +26,9 @@ def read(dataset, task, data, shape, names=(), otherwise=tuple):
         dataset: What `examples.is_dataset` is true for: of dictionaries, or of tuples `(image, *targets)`. An image is
             an array, `(height, width[, channels])`, 0..255, a Pillow image, an encoded file or its path. A label may be
             an index, a one-hot vector or a class name; several labels 0 or 1 for each class, or names, in a list or a
-            text, or a list of indices where its type says so; a mask an array or a PNG; boxes `(count, 5)`, as
-            in `boxes`, or what `box_arrays.of_example` takes, in the format of `data.columns`, such as
-            `{"bounding_boxes": {"column": "objects", "format": "xywh"}}`.
+            text, or a list of indices where its type says so; a mask an array or a PNG; an instance mask an array;
+            boxes `(count, 5)`, as in `boxes`, or what `box_arrays.of_example` takes, in the format of `data.columns`,
+            such as `{"bounding_boxes": {"column": "objects", "format": "xywh"}}`.
         task: The recipe's task, whose `targets` are read.
         data: The recipe's `Data`; `columns` and `bad_images` are read.
         shape: `(height, width, channels)` that the model takes; the channels are read.
@@ -147,6 +147,8 @@ def _value(name, value, makers):
     """Returns the value of a target as an array, or as a number or text of Python; `makers` read several."""
     if name == "segmentation_masks":
         return pictures.mask(value)
+    if name == "instance_masks":
+        return pictures.instances(value)
     if name == "depths":
         return pictures.depth(value)
     first = value[0] if isinstance(value, list) and value else value

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_vit.data.parallel import each
 from keras_vit.data.readers.decoding import decode, error_reason
-from keras_vit.utils import checks, images
+from keras_vit.utils import checks, images, instance_maps
 from keras_vit.utils.cores import cores
 from keras_vit.utils.depth_maps import depth_file, depth_pixels
 from keras_vit.utils.warned import left_out, named
@@ -58,6 +58,16 @@ def mask(value):
             f"shape={values.shape}, dtype={values.dtype}"
         )
     return values.astype("uint8")
+
+
+def instances(value):
+    """Returns a map of objects as int32, `(height, width)`; an array, since files of others have other numbers."""
+    if isinstance(value, (str, bytes, os.PathLike, dict)):
+        raise ValueError(
+            "An instance mask must be an array of integers, such as `keras_vit.instance_map` returns. "
+            f"Received: {type(value).__name__}"
+        )
+    return instance_maps.pixels(np.asarray(value))
 
 
 def depth(value):

@@ -8,7 +8,7 @@ import numpy as np
 from keras_vit.data.augment.boxes import EMPTY
 from keras_vit.data.readers import box_arrays, dataset_labels
 from keras_vit.models.outputs import ignored
-from keras_vit.utils import checks
+from keras_vit.utils import checks, instance_maps
 from keras_vit.utils.depth_maps import depth_pixels
 
 
@@ -67,6 +67,25 @@ def masks(values, images, _):
             f"Segmentation masks must be class indices from 0 to 255. Received: {values.min()} to {values.max()}"
         )
     return values.astype("uint8")
+
+
+def instances(values, images, class_names):
+    values = np.asarray(values)
+    values = values[..., None] if values.ndim == 3 else values
+    if values.shape != (*images.shape[:3], 1) or values.dtype.kind not in "ui":
+        raise ValueError(
+            f"Instance masks must be integers of the shape {images.shape[:3]}, as the images, a "
+            f"`keras_vit.instance_map` each. Received: shape={values.shape}, dtype={values.dtype}"
+        )
+    check_instances(values, class_names)
+    return values.astype("int32", copy=False)
+
+
+def check_instances(maps, class_names):
+    """Raises ValueError unless maps of objects, integers of any shape, are of the classes of these names."""
+    for number, values in enumerate(maps):
+        if fault := instance_maps.fault(values, len(class_names)):
+            raise ValueError(f"Instance mask {number}: {fault}")
 
 
 def depths(values, images, _):

@@ -8,6 +8,7 @@ import numpy as np
 from keras_vit.data.augment.masks import gray_png
 from keras_vit.data.readers import box_arrays, dataset_labels, pictures, target_arrays
 from keras_vit.data.readers import texts as written
+from keras_vit.utils import instance_maps
 from keras_vit.utils.depth_maps import npy_bytes
 
 
@@ -35,6 +36,11 @@ def labels(values, images, names):
 
 def masks(values, images, _):
     return pictures.maps_together(values, images, "A mask", gray_png)
+
+
+def instances(values, images, names):
+    target_arrays.check_instances(values, names)
+    return pictures.maps_together(values, images, "An instance mask", instance_maps.png)
 
 
 def depths(values, images, _):

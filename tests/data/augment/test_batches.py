@@ -123,7 +123,10 @@ def test_masks_and_boxes_follow_their_images():
     boxes = np.tile(np.float32([0.25, 0.25, 0.5, 0.75, 2]), (22, 3, 1))
     images = np.repeat(masks * 255, 3, -1)
     targets = {"segmentation_masks": masks, "bounding_boxes": boxes, "labels": LABELS}
+    targets["instance_masks"] = masks * np.int32(1001)
     images, found = passed(keras_vit.augment(dataset(targets, images), Augment(flip=True, crop="padded")))
+    objects = np.where(found["segmentation_masks"] == 255, -1, found["segmentation_masks"] * np.int32(1001))
+    np.testing.assert_array_equal(found["instance_masks"], objects)
     inside = found["segmentation_masks"] != 255
     np.testing.assert_array_equal(inside * found["segmentation_masks"] * 255.0, images[..., :1])
     assert {*found} == {*targets} and not (found["bounding_boxes"] == boxes).all()

@@ -166,6 +166,8 @@ def test_layers_that_move_anything_are_refused_where_there_are_boxes():
     for layer in (L.RandomFlip(), keras.Sequential([L.RandomBrightness(0.1), L.RandomZoom(0.1)]), L.AugMix()):
         with pytest.raises(ValueError, match="are bounding boxes; .* Received: (RandomFlip|RandomZoom|AugMix)"):
             keras_layers.check_layers([layer], ("bounding_boxes",))
+    with pytest.raises(ValueError, match="are instance masks; Augment's own .* Received: RandomFlip"):
+        keras_layers.check_layers([L.RandomBrightness(0.1), L.RandomFlip()], ("images", "instance_masks"))
 
 
 @slow

@@ -5,8 +5,12 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.config import Augment, Data  # noqa: E402
+import keras_vit  # noqa: E402
+from keras_vit.config import Augment, Data, Optim, Recipe  # noqa: E402
+from keras_vit.data import pipeline  # noqa: E402
 from keras_vit.data.augment import crops  # noqa: E402
+from keras_vit.data.sources import Source  # noqa: E402
+from keras_vit.utils import instance_maps  # noqa: E402
 from keras_vit.utils.depth_maps import npy_bytes  # noqa: E402
 from tests.data.augment.test_masks import png  # noqa: E402
 from tests.marks import few  # noqa: E402
@@ -93,3 +97,43 @@ def test_depth_is_cut_where_its_image_is():
         np.testing.assert_array_equal(found[0]["depths"], found[1]["depths"])
         known = found[0]["depths"].numpy() > 0
         np.testing.assert_array_equal(found[0]["depths"][known] > 1, found[0]["segmentation_masks"][known] == 1)
+
+
+def test_objects_are_cut_where_their_image_is_and_keep_their_values():
+    objects = np.where(MASK == 1, 16_000_007, -2).astype("int32")  # more than float32 tells apart
+    items = {"images": tf.constant(IMAGE), "instance_masks": tf.constant(objects), "segmentation_masks": MASK}
+    items = {name: tf.convert_to_tensor(item) for name, item in items.items()}
+    files = items | {"instance_masks": tf.constant(instance_maps.png(objects))}
+    for numbers in RNG.random((6, 4)):
+        settings = Augment(crop="inception", flip=True)
+        found = [crops.training_example(each, (32, 40, 3), Data(), settings, numbers) for each in (items, files)]
+        np.testing.assert_array_equal(found[0]["instance_masks"], found[1]["instance_masks"])
+        assert found[0]["instance_masks"].dtype == tf.int32 and found[1]["instance_masks"].shape == (32, 40, 1)
+        expected = np.where(found[0]["segmentation_masks"].numpy() == 1, 16_000_007, -2)
+        np.testing.assert_array_equal(found[0]["instance_masks"], expected)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="A mask must have the size of its image"):
+        crops.evaluation_example(files | {"images": items["images"][1:]}, (8, 8, 3), Data())
+
+
+@pytest.mark.parametrize("kind", ["arrays", "files"])
+def test_objects_come_out_of_the_pipeline_as_they_went_in(kind):
+    """Also from images of other sizes, cut, shifted, warped and flipped: values stay whole, and -1 is outside."""
+
+    class Own(keras_vit.Task):
+        targets = ("instance_masks",)
+
+        def batch(self, examples, settings, seed):
+            return examples["images"], examples["instance_masks"]
+
+    maps = np.tile(np.where(MASK == 1, 5001, -7).astype("int32"), (4, 1, 1, 1))
+    targets = np.array([instance_maps.png(one) for one in maps], object) if kind == "files" else maps
+    source = Source(np.tile(IMAGE, (4, 1, 1, 1)), {"instance_masks": targets}, tuple("abcdef"))
+    settings = Augment(crop="padded", crop_padding=4, rotation=20.0, flip=True)
+    recipe = Recipe(name="x", model={}, task=Own(), data=Data(batch_size=2), augment=settings, optim=Optim(epochs=1))
+    images, found = next(pipeline.training_batches(source, recipe, (32, 40, 3), first_epoch=0).as_numpy_iterator())
+    assert found.shape == (2, 32, 40, 1) and found.dtype == np.int32 and {*np.unique(found)} == {5001, -7, -1}
+    agree(images, (found == 5001).astype("uint8"), share=0.7)
+    evaluated = next(pipeline.evaluation_batches(source, recipe, (61, 80, 3)).as_numpy_iterator())[1]
+    np.testing.assert_array_equal(evaluated, maps[:2])
+    raw = next(pipeline.evaluation_arrays(source, recipe, (32, 40, 3)))["instance_masks"]
+    np.testing.assert_array_equal(instance_maps.pixels(raw[0]), maps[0, ..., 0])

@@ -60,6 +60,27 @@ def test_boxes_are_checked():
             read(values, tuple(names))
 
 
+def test_instance_masks_are_checked():
+    images = np.zeros((2, 4, 4, 1), "uint8")
+    maps = np.array([1001, 2000, -1, -4] * 8).reshape(2, 4, 4)
+    read = lambda values, names=tuple("abc"): made.from_arrays((images, values), ("instance_masks",), (4, 4, 1), names)  # noqa: E731
+    for values in (maps, maps[..., None], maps.astype("int16"), maps.tolist()):
+        found = read(values).targets["instance_masks"]
+        assert found.dtype == np.int32 and np.array_equal(found[..., 0], maps)
+    assert read(maps, ()).class_names == () and read(maps, ()).stuff == ()
+    for values, names, message in (
+        (maps[:1], "abc", r"shape \(2, 4, 4\), .* a `keras_vit.instance_map` each. Received: shape=\(1, 4, 4, 1\)"),
+        (maps.astype("float32"), "abc", "dtype=float32"),
+        (maps, "ab", "Instance mask 0: the values must be .* a class from 0 to 1, or -1, or .*: -4 to 2000"),
+        (np.maximum(maps, -3), "ab", "Received: -3 to 2000"),
+        (np.minimum(maps, 1999), "ab", "Received: -4 to 1999"),
+        (maps * 2**40, "abc", "Instance mask 0"),
+        (maps * 2**40, "", "Instance mask 0: .* from 0 to 16775"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(values, tuple(names))
+
+
 def labels(values, names=tuple("abc")):
     images = np.zeros((len(values), 4, 4, 1), "uint8")
     return made.from_arrays((images, values), ("labels",), (4, 4, 1), names).labels.tolist()
