@@ -105,9 +105,10 @@ class Objects:
         pass
 
     def tally(self):
+        size = self.task.mask_size or (1, 1)  # before there is a model
         if self.task.kind == "instance":
-            return InstanceTally(self.task.classes, self.task.mask_size, self.score)
-        return PanopticTally(self.task.classes, self.task.mask_size, self.stuff, threshold=self.score)
+            return InstanceTally(self.task.classes, size, self.score)
+        return PanopticTally(self.task.classes, size, self.task.stuff or (), threshold=self.score)
 
     def answer(self, output):
         """Returns counts such as `"2 cat"` with the highest score of the class, 0..1, from the output of an image."""
