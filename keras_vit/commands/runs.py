@@ -54,7 +54,7 @@ def apply(
         guidance: How much the class counts in drawing; that of the recipe by default.
         steps: Steps from noise to an image; those of the recipe by default.
         seed: Seed of the noise that images are drawn from.
-        to: Folder for PNG files: masks of class indices, or restored images; or for text files: YOLO's labels.
+        to: Folder for PNG files: masks of class indices, maps of segments, restored images; or for YOLO's labels.
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
         csv: File for the same as a table.
     """

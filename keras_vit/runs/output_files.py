@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from keras_vit.models.box_outputs import EDGES
+from keras_vit.utils import instance_maps, run_lengths
 from keras_vit.utils.depth_maps import colored_map, depth_png
 from keras_vit.utils.images import image_size, opened, save_like
 
@@ -33,6 +34,35 @@ def in_photo(output, size, rule):
 def objects(task, output, path, answer, size):
     """Returns the objects of an image."""
     return [{"image_id": path.name, **entry} for entry in task.result(output, size)]
+
+
+def segments(task, output, path, answer, size):
+    """Returns the segments of an image; one without a pixel, which others cover, is left out."""
+    from pycocotools import mask as coco
+
+    ids, found = task.result(output, size)
+    areas = np.bincount(ids[ids >= 0], minlength=1 + max((each["id"] for each in found), default=-1))
+    seen = [each for each in found if areas[each["id"]]]
+    return [
+        {
+            "image_id": path.name,
+            "id": each["id"] + 1,
+            "category": each["category"],
+            "score": round(float(each["score"]), 4),
+            "bbox": coco.toBbox(runs).tolist(),
+            "area": int(areas[each["id"]]),
+            "segmentation": run_lengths.written(runs),
+        }
+        for each, runs in zip(seen, run_lengths.of_map(ids, [each["id"] for each in seen]))
+    ]
+
+
+def segments_file(task, output, size, path):
+    """Writes a map of segments as COCO's panoptic PNGs: red + 256 green + 65536 blue is the number of the segment, from
+    1; 0 is none.
+    """
+    ids, _ = task.result(output, size)
+    path.write_bytes(instance_maps.png(ids + 1 - instance_maps.OFFSET))  # which adds it
 
 
 def mask_file(task, output, size, path):
@@ -99,6 +129,7 @@ class Written:
         entries: Function `(task, output, path, answer, source)` that returns an image's rows in a table of answers.
         columns: Columns of these rows; those of a `bbox` are `x`, `y`, `width` and `height`.
         by_name: Whether rows tell images apart by the names of their files, not by their paths.
+        needs: The extra and the modules that the rows need, if any.
     """
 
     keeps: Callable | None = None
@@ -109,6 +140,7 @@ class Written:
     entries: Callable = pairs
     columns: tuple[str, ...] = ("image_id", "name", "value")
     by_name: bool = False
+    needs: tuple[str, ...] = ()
 
 
 USUAL = Written()
@@ -122,6 +154,14 @@ KINDS = {  # by the names of `models.kinds.KINDS`; those that are not here are `
         entries=objects,
         columns=("image_id", "category", "x", "y", "width", "height", "score"),
         by_name=True,
+    ),
+    "segments": Written(
+        keeps=image_size,
+        save=segments_file,
+        entries=segments,
+        columns=("image_id", "id", "category", "x", "y", "width", "height", "area", "score"),
+        by_name=True,
+        needs=("detection", "pycocotools"),
     ),
     "depth": Written(keeps=image_size, save=depth_file, beside={".color.png": colors_file}),
     "image": Written(keeps=bytes, save=image_file, pixels=True),

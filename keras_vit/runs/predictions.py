@@ -12,7 +12,7 @@ from keras_vit.runs import output_files, tables
 from keras_vit.runs.passage import outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
-from keras_vit.utils import checks, progress
+from keras_vit.utils import checks, extras, progress
 from keras_vit.utils.clip_files import is_clip
 from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import files_in, in_folder, is_image, natural_key
@@ -43,13 +43,17 @@ def predict(
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the color profile and
             the EXIF data of its file; of `Depth` 16-bit PNGs, whose text `depth` says what a value means, and in colors
             `STEM.color.png`; of `Detect` `STEM.txt`, YOLO's labels: a row for each object with its class's
-            index, its center x, center y, width and height as shares of the upright image, and its score.
+            index, its center x, center y, width and height as shares of the upright image, and its score; of tasks
+            that find segments, COCO's panoptic PNGs: red + 256 green + 65536 blue is a pixel's `"id"` in the tables, 0
+            for none.
         texts: For tasks that take a text with each image, such as `Contrast`: one for all images, or a list.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
-            pixels of the upright image. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`;
-            of several labels also the class's `"threshold"` and whether it `"holds"`.
-        csv: CSV file for the same rows, in UTF-8; the columns of a box are `x`, `y`, `width` and `height`.
+            pixels of the upright image. Segments also have an `"id"`, an `"area"` in pixels, and a `"segmentation"`,
+            COCO's run lengths. For all others `"image_id"`, the path as it was given, `"name"` and `"value"`; of
+            several labels also the class's `"threshold"` and whether it `"holds"`.
+        csv: CSV file for the same rows, in UTF-8, without masks; the columns of a box are `x`, `y`, `width` and
+            `height`.
 
     Returns:
         A list of `(name, value)` per image, most likely first, such as classes and their probabilities; of several
@@ -62,6 +66,7 @@ def predict(
             finite. The tables are not written then; files in `to` stay of the images before that one.
         FileNotFoundError: As `load_run`, and for a file that does not exist.
         FileExistsError: If a file to write exists.
+        ImportError: For a table of segments, if pycocotools is not installed.
     """
     several = isinstance(images, (list, tuple))
     paths = all(isinstance(image, (str, os.PathLike)) for image in (images if several else [images]))
@@ -148,6 +153,8 @@ def _is_one(*streams):
 
 def _check_table(name, path, files, kind):
     """Raises ValueError or FileExistsError unless the answers of files can be written to a path, as JSON or CSV."""
+    if kind.needs:
+        extras.need("A table of masks", *kind.needs)
     if kind.by_name:
         _check_different([file.name for file in files], "for one file of objects")
     tables.check({name: path})

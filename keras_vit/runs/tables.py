@@ -11,6 +11,7 @@ import textwrap
 
 from keras_vit.utils.files import closing, naming, replacing
 
+RUNS = "segmentation"  # run lengths of a mask, which CSV leaves out
 POINTS, POINT = "keypoints", "keypoint "  # a column of `of_points` begins with the latter
 TEXT = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
 
@@ -33,7 +34,10 @@ class Json:
 
 
 class Csv:
-    """A table with a line of columns' names; a `"bbox"` and `"keypoints"` have a column for each of their numbers."""
+    """A table with a line of columns' names; a `"bbox"` and `"keypoints"` have a column for each of their numbers.
+
+    Masks are left out.
+    """
 
     def __init__(self, file, columns):
         self.file = file
@@ -43,7 +47,8 @@ class Csv:
     def add(self, row):
         flat = dict(zip(("x", "y", "width", "height"), row.get("bbox", ())))
         flat |= dict(zip((column for column in self.table.fieldnames if column.startswith(POINT)), row.get(POINTS, ())))
-        self.table.writerow({name: value for name, value in {**row, **flat}.items() if name not in ("bbox", POINTS)})
+        nested = ("bbox", POINTS, RUNS)
+        self.table.writerow({name: value for name, value in {**row, **flat}.items() if name not in nested})
 
     def end(self):
         pass

@@ -1,3 +1,5 @@
+import json
+import pathlib
 import types
 
 import numpy as np
@@ -74,6 +76,45 @@ def test_near_is_bright_for_meters_and_for_inverse_depth(tmp_path):
     found = [np.asarray(Image.open(tmp_path / f"{name}.png")).astype(int) for name in "ab"]
     np.testing.assert_allclose(*found, atol=1)
     assert (np.diff(found[0].sum(-1).ravel()) < 0).all()
+
+
+IDS = np.array([[0, 0, 1, -1], [-1, 0, 3, 3]], "int32")
+SEGMENTS = [
+    {"id": i, "class": i % 2, "category": ("ground", "cell")[i % 2], "score": 0.98765 - i / 10} for i in range(4)
+]
+
+
+def segmenting(ids=IDS, segments=SEGMENTS):
+    return task(gives="segments", result=lambda output, size: (ids, segments))
+
+
+def test_rows_of_segments_are_those_with_a_pixel():
+    coco = pytest.importorskip("pycocotools.mask")
+    rows = written.KINDS["segments"].entries(segmenting(), None, pathlib.Path("in/a.png"), None, (2, 4))
+    runs = [row.pop("segmentation") for row in json.loads(json.dumps(rows))]
+    assert [{name: value for name, value in row.items() if name != "segmentation"} for row in rows] == [
+        {"image_id": "a.png", "id": i + 1, "category": category, "score": score, "bbox": box, "area": area}
+        for i, category, score, box, area in (
+            (0, "ground", 0.9877, [0, 0, 2, 2], 3),
+            (1, "cell", 0.8877, [2, 0, 1, 1], 1),
+            (3, "cell", 0.6877, [2, 1, 2, 1], 2),  # the third is covered
+        )
+    ]
+    for mask, number in zip(runs, (0, 1, 3), strict=True):
+        assert mask["size"] == [2, 4] and isinstance(mask["counts"], str)
+        np.testing.assert_array_equal(coco.decode(mask), np.equal(IDS, number))
+    nothing = segmenting(np.full((2, 4), -1, "int32"), [])
+    assert written.segments(nothing, None, pathlib.Path("a.png"), None, (2, 4)) == []
+
+
+def test_a_map_of_segments_is_written_as_coco_s_panoptic_files(tmp_path):
+    many = np.arange(-1, 70_000, dtype="int32")[None]
+    for ids in (IDS, many):
+        written.KINDS["segments"].save(segmenting(ids), None, ids.shape, tmp_path / "a.png")
+        with Image.open(tmp_path / "a.png") as image:
+            assert image.mode == "RGB" and image.format == "PNG"
+            colors = np.asarray(image, "int64")
+        np.testing.assert_array_equal(colors @ [1, 256, 256**2], ids + 1)  # panopticapi's `rgb2id`
 
 
 def test_boxes_of_a_padded_image_become_shares_of_the_photograph():

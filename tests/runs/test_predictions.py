@@ -1,6 +1,8 @@
 import csv
+import importlib.util
 import json
 import re
+import types
 
 import keras
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 from PIL import Image
 
 pytest.importorskip("tensorflow")
+
+from keras_vit.runs.file_outputs import Output
 
 import keras_vit
 from keras_vit.runs import predictions, trained
@@ -59,6 +63,50 @@ def test_a_model_is_asked_as_its_file_is(make, pictures, tmp_path):
     assert found == keras_vit.predict(tmp_path / "model.keras", pictures[:2])
     assert found == keras_vit.predict(keras.models.load_model(tmp_path / "model.keras"), pictures[:2])
     assert len(json.loads((tmp_path / "a.json").read_text())) == 6
+
+
+IDS = np.array([[0, 0, -1], [1, 1, 1]], "int32")
+
+
+@pytest.fixture
+def segmenter(monkeypatch):
+    """A run of a task that finds two segments in each image."""
+    segments = [{"id": i, "class": i, "category": "ab"[i], "score": 0.5} for i in range(2)]
+    task = types.SimpleNamespace(gives="segments", whole=False, result=lambda output, size: (IDS, segments))
+    task.listed = lambda output, top: [("1 a", 0.5), ("1 b", 0.5)]
+    run = types.SimpleNamespace(task=task, alone=False, ids_of=lambda texts, count: {})
+
+    def outputs(trained, files, ids, keeps, finish):
+        return (Output(file, np.zeros(3), keeps(file.read_bytes()), None) for file in files)
+
+    monkeypatch.setattr(predictions, "load_run", lambda target: run)
+    monkeypatch.setattr(predictions, "draws_images", lambda trained: False)
+    monkeypatch.setattr(predictions, "outputs", outputs)
+
+
+def test_segments_are_written_as_pngs_and_tables(segmenter, pictures, tmp_path):
+    pytest.importorskip("pycocotools")
+    tables = {name: tmp_path / f"found.{name}" for name in ("json", "csv")}
+    predictions.predict("run", pictures[:2], to=tmp_path / "maps", **tables)
+    for path in pictures[:2]:
+        colors = np.asarray(Image.open(tmp_path / "maps" / f"{path.stem}.png"))
+        np.testing.assert_array_equal(colors, np.stack([IDS + 1, 0 * IDS, 0 * IDS], axis=-1))
+    rows = json.loads(tables["json"].read_text())
+    assert [(row["image_id"], row["id"]) for row in rows] == [(path.name, i) for path in pictures[:2] for i in (1, 2)]
+    assert rows[1]["bbox"] == [0, 1, 3, 1] and rows[1]["segmentation"]["size"] == [2, 3]
+    with open(tables["csv"]) as file:
+        flat = [*csv.DictReader(file)]
+    wanted = {"id": "2", "category": "b", "x": "0.0", "y": "1.0", "width": "3.0", "height": "1.0", "area": "3"}
+    assert flat[1] == {"image_id": pictures[0].name, **wanted, "score": "0.5"} and len(flat) == 4
+
+
+def test_a_table_of_segments_needs_pycocotools_before_any_work(segmenter, pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="A table of masks needs pycocotools. Install it: pip install .*detection"):
+        predictions.predict("run", pictures[:1], to=tmp_path / "maps", csv=tmp_path / "found.csv")
+    assert not (tmp_path / "maps").exists()
+    predictions.predict("run", pictures[:1], to=tmp_path / "maps")
+    assert len([*(tmp_path / "maps").iterdir()]) == 1
 
 
 def test_folders_are_searched_for_images(run, pictures):

@@ -9,6 +9,7 @@ from keras_vit.runs import tables
 
 pytestmark = pytest.mark.backend
 ROWS = [{"image_id": "ä\udcff\n.png", "name": "a, b", "value": 0.1}, {"image_id": "b", "name": "c", "value": 1e-9}]
+MASK = {"size": [9, 9], "counts": "ab"}
 BOXES = [{"image_id": "a.png", "category": "x", "bbox": [1.5, 2.0, 3.0, 4.25], "score": 0.5}]
 
 
@@ -38,6 +39,9 @@ def test_csv_has_the_same_rows_and_a_column_for_each_number_of_a_box(tmp_path):
     columns = ("image_id", "category", "x", "y", "width", "height", "score")
     values = ["a.png", "x", "1.5", "2.0", "3.0", "4.25", "0.5"]
     assert write(tmp_path / "b", BOXES, columns)[1] == [dict(zip(columns, values))]
+    (tmp_path / "c").mkdir()
+    table, rows = write(tmp_path / "c", [{**BOXES[0], "segmentation": MASK}], columns)
+    assert rows == [dict(zip(columns, values))] and json.loads(table)[0]["segmentation"] == MASK
 
 
 def test_json_has_no_nan(tmp_path):

@@ -22,6 +22,10 @@ def built(task, arguments):
     from keras_vit.models.map_heads import with_head
     from keras_vit.models.query_encoder import with_queries
 
+    if arguments.get("patch_dropout"):
+        raise ValueError(
+            f"Masks need all patches. Received: model.patch_dropout={arguments['patch_dropout']!r} with queries"
+        )
     encoder = dense.encoder(arguments, len(task.classes), "segmenter")
     stated = dense.head_in(arguments.get("weights")) if arguments.get("head") != "new" else None
     stated = stated if stated and stated["kind"] == "segments" else {}
