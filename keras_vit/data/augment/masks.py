@@ -16,6 +16,7 @@ from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.parallel import each
 from keras_vit.data.readers.decoding import error_reason
 from keras_vit.utils import images
+from keras_vit.utils.instance_maps import NONE, PER_CLASS
 
 RULES = 1  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
 FIELDS = (("digest", "u1", (DIGEST,)), ("shape", "u4", (2,)), ("counts", "u4", (256,)))
@@ -40,6 +41,12 @@ def decode(item):
     mask = tf.io.decode_png(item, channels=1)
     mask.set_shape((None, None, 1))
     return mask
+
+
+def regions(indices, count):
+    """Returns class indices as maps of objects, int32: each of `count` classes that is present is one region."""
+    indices = tf.cast(indices, "int32")
+    return tf.where(indices < count, PER_CLASS * indices, NONE)
 
 
 def counts(values):

@@ -16,6 +16,7 @@ from keras_vit.tasks.segment import query_head
 from keras_vit.tasks.segment.instance_tally import InstanceTally
 from keras_vit.tasks.segment.panoptic_tally import PanopticTally
 from keras_vit.tasks.segment.query_loss import QueryLoss
+from keras_vit.tasks.segment.true_segments import true_segments
 
 SCORES = {"instance": 0.5, "panoptic": 0.8}
 BEST = {"instance": "val_mask_ap50", "panoptic": "val_pq"}
@@ -159,19 +160,10 @@ class Objects:
     def picture(self, image, output, example):
         from keras_vit.plots.canvas import side_by_side
         from keras_vit.plots.segments import segmented
-        from keras_vit.utils.instance_maps import pixels
 
         drawn = [segmented(image, *self.segments(output, np.shape(image)[:2]), self.task.classes)]
         if example is not None and "instance_masks" in example:
-            values = pixels(example["instance_masks"])
-            drawn.append(segmented(image, *_true_segments(values), self.task.classes))
+            truth = true_segments(example["instance_masks"], len(self.task.classes))
+            rows = [{"id": i, "class": c} for i, c in enumerate(truth.classes.tolist()) if not truth.crowd[i]]
+            drawn.append(segmented(image, truth.index, rows, self.task.classes))
         return side_by_side(drawn)  # prediction, truth
-
-
-def _true_segments(values):
-    """Returns the segments of a map of objects, as those of `instance_map`."""
-    from keras_vit.utils.instance_maps import PER_CLASS
-
-    known = np.unique(values[values >= 0])
-    ids = np.where(values >= 0, np.searchsorted(known, values), -1)
-    return ids, [{"id": i, "class": int(value) // PER_CLASS, "score": 1.0} for i, value in enumerate(known)]

@@ -1,7 +1,5 @@
 """The rules of semantic segmentation: a class for every pixel."""
 
-import warnings
-
 import keras
 import numpy as np
 
@@ -15,7 +13,7 @@ from keras_vit.tasks.segment import pixels, query_head
 from keras_vit.tasks.segment.query_loss import QueryLoss
 from keras_vit.tasks.shown import percent
 from keras_vit.utils.images import mask_pixels
-from keras_vit.utils.instance_maps import NONE, PER_CLASS
+from keras_vit.utils.warned import warn
 
 MOST = 254  # classes: masks are bytes, and 255 is void
 
@@ -80,7 +78,7 @@ class Semantic:
             )
             if arguments is not None:
                 raise ValueError(message)
-            warnings.warn(message, stacklevel=2)  # a split for evaluation
+            warn(message)  # a split for evaluation
         return task
 
     def of_model(self, model):
@@ -145,6 +143,8 @@ class Semantic:
         indices = examples["segmentation_masks"] - self.task.first  # bytes below the first wrap to void
         if not self.by_queries:
             return examples["images"], indices
+        from keras_vit.data.augment.masks import regions
+
         return examples["images"], regions(indices, len(self.task.classes))
 
     def callbacks(self, run):
@@ -196,11 +196,3 @@ class Semantic:
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.task.classes, self.task.first)
             drawn.append(truth)
         return side_by_side(drawn)  # prediction, truth
-
-
-def regions(indices, count):
-    """Returns class indices as maps of objects, int32: each class that is present is one; see `QueryLoss`."""
-    import tensorflow as tf
-
-    indices = tf.cast(indices, "int32")
-    return tf.where(indices < count, PER_CLASS * indices, NONE)

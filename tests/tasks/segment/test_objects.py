@@ -5,13 +5,10 @@ import keras
 import numpy as np
 import pytest
 
-import keras_vit
-from keras_vit.config import Data, Recipe
 from keras_vit.models.inputs import metadata_of
 from keras_vit.tasks.segment.query_learner import QueryLearner
 from keras_vit.tasks.segment.segment import Segment
-from tests import masks
-from tests.marks import EAGERLY, slow_on_jax
+from tests.marks import EAGERLY
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
@@ -65,42 +62,6 @@ def test_any_encoder_learns(kind, tmp_path):
     )
 
 
-@slow_on_jax
-def test_classes_by_queries_learn():
-    one = Segment(classes=("ground", *CLASSES), head={"kind": "queries", "queries": 4, "upscales": 0})
-    model = one.model(**SMALL)
-    assert model.output_shape == (None, 16, 24, 3) and one.gives == "masks" and one.targets == ("segmentation_masks",)
-    learner = one.learner(model)
-    assert learner.output_shape == (None, 1, 4, 4 + 4 * 6)
-    pytest.importorskip("tensorflow")
-    values = np.full((2, 16, 24, 1), 2, "uint8")
-    values[:, 5:9], values[:, :2] = 0, 255
-    x, y = one.batch({"images": IMAGES, "segmentation_masks": values}, None, (0, 0))
-    assert set(np.unique(y)) == {-1, 0, 2000}
-    learner.compile(keras.optimizers.Adam(1e-2), **one.compiled(None), run_eagerly=EAGERLY)
-    losses = [learner.train_on_batch(x, y, return_dict=True)["loss"] for _ in range(3)]
-    assert losses[2] < losses[0]
-
-
-def test_a_file_of_queries_keeps_its_head_but_for_other_classes(tmp_path):
-    first = masks.build(image_size=16)
-    first.save(tmp_path / "model.keras")
-    (tmp_path / "model.labels.txt").write_text("a\nb\nc\n")
-    keras_vit.class_names(first, ["a", "b", "c"])
-    first.save(tmp_path / "model.keras")
-    want = {variable.path: np.asarray(variable) for variable in first.weights}
-    same = Segment(kind="instance", classes=("a", "b", "c")).model(weights=tmp_path / "model.keras", head="require")
-    assert all(np.array_equal(np.asarray(v), want[v.path]) for v in same.weights) and len(same.weights) == len(want)
-    other = Segment(kind="instance", classes=CLASSES).model(weights=tmp_path / "model.keras")
-    new = [v.path for v in other.weights if not np.array_equal(np.asarray(v), want[v.path])]
-    assert sorted(new) == ["head/class/bias", "head/class/kernel"] or new == ["head/class/kernel"]
-    fewer = {"kind": "queries", "queries": 2}
-    fewer = Segment(kind="instance", classes=CLASSES, head=fewer).model(weights=tmp_path / "model.keras")
-    np.testing.assert_array_equal(fewer.get_layer("queries").tokens, want["queries/tokens"][:, :2])
-    with pytest.raises(ValueError, match="must be a segmenter with this head and these classes"):
-        Segment(kind="instance", classes=CLASSES).model(weights=tmp_path / "model.keras", head="require")
-
-
 def test_answers_pictures_and_results():
     one = dataclasses.replace(task(), mask_size=(8, 12))
     assert one.answer(output()) == {"1 cat": pytest.approx(1, abs=0.01), "1 dog": pytest.approx(1, abs=0.01)}
@@ -145,23 +106,3 @@ def test_the_data_say_which_classes_are_stuff():
 def test_refused(options, message):
     with pytest.raises(ValueError, match=message):
         task(**options)
-
-
-def test_options_of_models_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="Queries need .*relative positions"):
-        task().model(**SMALL, position="relative")
-    with pytest.raises(ValueError, match="before one of the blocks after the first"):
-        task(head={"kind": "queries", "depth": 3}).model(**SMALL)
-    with pytest.raises(ValueError, match="Masks need all patches. Received: model.patch_dropout=0.5"):
-        task().model(**SMALL, patch_dropout=0.5)
-
-
-def test_files_of_options_name_them_only_where_they_are():
-    from keras_vit.config import plain
-
-    recipe = Recipe(name="a", task=Segment(classes=CLASSES), model=SMALL, data=Data(source="digits"))
-    assert not {"kind_option", "stuff", "score", "mask_size"} & set(plain.to_dict(recipe)["task"])
-    recipe = dataclasses.replace(recipe, task=task("panoptic", stuff=("dog",)))
-    values = plain.to_dict(recipe)
-    assert values["task"]["kind"] == "Segment" and values["task"]["kind_option"] == "panoptic"
-    assert plain.from_dict(values) == recipe
