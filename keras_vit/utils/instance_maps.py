@@ -15,7 +15,8 @@ from keras_vit.utils.images import opened
 PER_CLASS = 1000
 NONE = -1
 OFFSET = 1024
-CLASSES = OFFSET - 1  # most classes: the last of them can be ignored too, -2 - class
+CLASSES = (2**24 - OFFSET) // PER_CLASS  # most classes of objects that a PNG of three bytes can hold
+IGNORED = OFFSET - 1  # most classes of regions to ignore, -2 - class
 
 
 def instance_map(masks, classes, stuff=()):
@@ -59,18 +60,17 @@ joined = instance_map  # inside the package
 def object_values(classes, stuff=()):
     """Returns the value of each object in the map of its image, int32 `(objects,)`; arguments as in `instance_map`."""
     classes, stuff = np.asarray(classes), np.asarray(stuff)
-    for name, indices, rule in (
-        ("classes", classes, "indices of classes, or -2 - index where a class is ignored"),
-        ("stuff", stuff, "indices of classes"),
+    for name, indices, low, rule in (
+        ("classes", classes, -1 - IGNORED, f"indices of classes, or -2 - index, below {IGNORED}, of what is ignored"),
+        ("stuff", stuff, 0, "indices of classes"),
     ):
         if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "ui"):
             raise ValueError(
                 f"`{name}` must be a vector of integers. Received: shape={indices.shape}, dtype={indices.dtype}"
             )
-        low = -1 - CLASSES if name == "classes" else 0
         wrong = indices[(indices < low) | (indices == NONE) | (indices >= CLASSES)] if indices.size else indices
         if len(wrong):
-            raise ValueError(f"`{name}` must be {rule}, below {CLASSES}. Received: {wrong[0]}")
+            raise ValueError(f"`{name}` must be {rule}; all below {CLASSES}. Received: {wrong[0]}")
     classes = classes.astype("int32")
     values = classes.copy()
     for index in np.unique(classes[classes >= 0]):

@@ -47,10 +47,10 @@ def test_an_image_without_objects_and_a_mask_without_pixels():
         ((WIDE, [0]), r"Received: shape=\(3, 4\)"),
         (([WIDE], [0, 1]), "1 masks and 2 classes"),
         (([WIDE], [0.0]), "`classes` must be a vector of integers.*float64"),
-        (([WIDE], [-1]), "or -2 - index where a class is ignored, below 1023. Received: -1"),
-        (([WIDE], [1023]), "Received: 1023"),
+        (([WIDE], [-1]), "or -2 - index, below 1023, of what is ignored; all below 16776. Received: -1"),
+        (([WIDE], [16776]), "Received: 16776"),
         (([WIDE], [-1025]), "Received: -1025"),
-        (([WIDE], [0], [-2]), "`stuff` must be indices of classes, below 1023. Received: -2"),
+        (([WIDE], [0], [-2]), "`stuff` must be indices of classes; all below 16776. Received: -2"),
         ((np.ones((1000, 1, 1), bool), [3] * 1000), "at most 999 objects of one class. Received: 1000 of class 3"),
     ],
 )
@@ -75,11 +75,11 @@ def test_every_value_is_written_and_read():
     np.testing.assert_array_equal(colors @ [1, 256, 65536], values + 1024)
 
 
-def test_the_last_class_can_be_an_object_and_be_ignored():
-    last = instance_maps.CLASSES - 1
-    found = instance_maps.joined([WIDE, TALL], [last, ignored(last)])
+def test_the_last_classes_are_written_and_read():
+    last, ignore = instance_maps.CLASSES - 1, instance_maps.IGNORED - 1
+    found = instance_maps.joined(np.concatenate([[WIDE], [TALL] * 999]), [ignored(ignore)] + [last] * 999)
     np.testing.assert_array_equal(instance_maps.pixels(instance_maps.png(found)), found)
-    assert found.max() == 1000 * last + 1 and found.min() == -2 - last
+    assert found.max() == 1000 * last + 999 and found.min() == -2 - ignore == -1024
 
 
 @pytest.mark.parametrize(
