@@ -13,6 +13,7 @@ from keras_vit.explain.embedding import embed as embed
 from keras_vit.explain.embedding import nearest as nearest
 from keras_vit.explain.embedding import project as project
 from keras_vit.explain.features import features as features
+from keras_vit.explain.queries import attention_of_queries as attention_of_queries
 from keras_vit.explain.relevance import attention_relevance as attention_relevance
 from keras_vit.explain.texts import attention_of_answer as attention_of_answer
 from keras_vit.explain.texts import attention_of_text as attention_of_text
