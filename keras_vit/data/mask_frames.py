@@ -1,7 +1,8 @@
 """Which picture masks and boxes belong to, if EXIF data turn it: as it is stored, or as it is seen."""
 
-from keras_vit.data.augment.masks import gray_png
+from keras_vit.data.augment.masks import Mask, gray_png
 from keras_vit.utils.images import TURNS, encoded, mask_pixels, turned
+from keras_vit.utils.instance_maps import NONE, png
 
 UNDECIDED = (
     "the image has EXIF orientation {}, and nothing says whether {} to the pixels as they are stored or as they are "
@@ -35,6 +36,23 @@ def seen_mask(mask, path, image):
         return mask
     values = turned(mask_pixels(mask.rewritten or encoded(path)), image.orientation)
     return mask._replace(rewritten=gray_png(values), size=image.size)
+
+
+def seen_map(values, digest, image):
+    """Returns the `masks.Mask` of a map of objects as the image is seen; or with a fault, if it cannot be decided.
+
+    Args:
+        values: The map, integers `(height, width)`, as in `utils.instance_maps`.
+        digest: Hash of what it was made from.
+        image: The `inspection.Inspected` of the image.
+    """
+    size = values.shape[::-1]
+    stored = is_stored(size, image)
+    if stored is None and (values != NONE).any():
+        return Mask(UNDECIDED.format(image.orientation, "it belongs"))
+    if stored:
+        values, size = turned(values, image.orientation), image.size
+    return Mask(None, False, digest, size, None, png(values))
 
 
 def seen_boxes(objects, image):

@@ -106,7 +106,7 @@ def png(values):
     from PIL import Image
 
     values = _plane(values)
-    numbers = (values.astype("int64") + OFFSET).astype("<u4")
+    numbers = np.ascontiguousarray(values.astype("int64") + OFFSET, "<u4")
     bands = numbers.view("uint8").reshape(*values.shape, 4)[..., :3]
     file = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(bands)).save(file, "PNG", compress_level=1)

@@ -69,7 +69,8 @@ def test_every_value_is_written_and_read():
     data = instance_maps.png(values)
     np.testing.assert_array_equal(instance_maps.pixels(data), values)
     assert instance_maps.pixels(data).dtype == "int32"
-    assert instance_maps.png(values[..., None].astype("int32")) == data
+    assert instance_maps.png(values[..., None].astype("int32")) == data == instance_maps.png(values.T.copy().T)
+    np.testing.assert_array_equal(instance_maps.pixels(instance_maps.png(values.T[::-1])), values.T[::-1])
     np.testing.assert_array_equal(instance_maps.pixels(values[..., None]), values)
     colors = np.asarray(Image.open(io.BytesIO(data)), "int64")
     np.testing.assert_array_equal(colors @ [1, 256, 65536], values + 1024)

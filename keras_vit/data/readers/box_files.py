@@ -1,19 +1,17 @@
 """Files of boxes: Pascal VOC's XML, one for each image, and COCO's JSON, one for all."""
 
 import hashlib
-import json
 import math
 import pathlib
-import posixpath
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 from keras_vit.data.inspection import DIGEST
+from keras_vit.data.readers import coco_files
 from keras_vit.utils import files
 from keras_vit.utils.names import composed
 
 VOC = ("ymin", "xmin", "ymax", "xmax")
-MOST_BYTES = 2**31  # of COCO's JSON: that of LVIS has 1.1 GB
 UNREADABLE = (OSError, ElementTree.ParseError, ValueError, TypeError, LookupError, OverflowError)
 
 
@@ -72,70 +70,20 @@ def coco(path):
     Raises:
         ValueError: If it is no such file.
     """
-    try:
-        content = _parsed(files.read(path, MOST_BYTES))
-        categories, images = (_by_id(content[kind], kind) for kind in ("categories", "images"))
-        names = {key: _composed(categories[key]["name"]) for key in sorted(categories)}
-        objects = {key: [] for key in images}
-        for entry in content["annotations"]:
-            if entry.get("iscrowd", 0) not in (0, 1):
-                raise ValueError(f"iscrowd of annotation {entry.get('id')} must be 0 or 1: {entry['iscrowd']!r}")
-            if entry.get("iscrowd") and not entry.get("bbox"):
-                continue
-            if len(entry["bbox"]) != 4:
-                raise ValueError(f"annotation {entry.get('id')} has no box of four numbers")
-            left, top, width, height = map(float, entry["bbox"])
-            edges = (top, left, top + height, left + width)
-            objects[entry["image_id"]].append((names[entry["category_id"]], edges, bool(entry.get("iscrowd"))))
-        if not all(isinstance(name, str) for name in [*names.values(), *(one["file_name"] for one in images.values())]):
-            raise ValueError("names of categories and files must be texts")
-        named = {
-            posixpath.normpath(entry["file_name"]): _objects(
-                objects[key],
-                _size(entry),
-                repr(objects[key]).encode(),
-            )
-            for key, entry in images.items()
-        }
-    except KeyError as error:
-        raise ValueError(f"{str(path)!r} is no JSON of COCO: it has no {error.args[0]!r} where one must be.") from None
-    except (*UNREADABLE, AttributeError) as error:
-        raise ValueError(f"{str(path)!r} is no JSON of COCO: {getattr(error, 'strerror', None) or error}.") from None
-    if len(named) < len(images):
-        raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(named)} names")
-    return names, named
+    categories, images = coco_files.read(path, _coco_row)
+    names = {key: entry["name"] for key, entry in categories.items()}
+    return names, {name: _objects(rows, size, repr(rows).encode()) for name, (rows, size) in images.items()}
 
 
-def _composed(name):
-    return composed(name) if isinstance(name, str) else name
-
-
-def _parsed(data):
-    try:
-        return json.loads(data)
-    except RecursionError:
-        raise ValueError("its brackets are too deep") from None
-
-
-def _size(image):
-    """Returns the `(width, height)` that a JSON file of COCO says of an image, or `None`."""
-    sides = tuple(image.get(side) for side in ("width", "height"))
-    if not all(sides):
+def _coco_row(entry, names):
+    """Returns the class, the edges and whether it is a crowd of an annotation; `None` of a crowd without a box."""
+    crowd = coco_files.is_crowd(entry)
+    if crowd and not entry.get("bbox"):
         return None
-    if not all(type(side) in (int, float) and side > 0 for side in sides):
-        raise ValueError(f"width and height of {image['file_name']!r} must be positive numbers: {sides}")
-    return sides
-
-
-def _by_id(entries, kind):
-    """Returns entries of a JSON file by their ids, each with one of its own."""
-    by_id = {}
-    for entry in entries:
-        if by_id.setdefault(entry["id"], entry) != entry:
-            raise ValueError(
-                f"two of its {kind} have the id {entry['id']}, as of two files put together. Give each an id of its own"
-            )
-    return by_id
+    if len(entry["bbox"]) != 4:
+        raise ValueError(f"annotation {entry.get('id')} has no box of four numbers")
+    left, top, width, height = map(float, entry["bbox"])
+    return names[entry["category_id"]], (top, left, top + height, left + width), crowd
 
 
 def fault_of(edges, size):

@@ -1,22 +1,19 @@
 """Folders of images with boxes: which belong to which image, and what is wrong with them."""
 
-import collections
 import pathlib
 
-from keras_vit.data.readers import box_files, split_folders
+from keras_vit.data.readers import box_files, coco_files, split_folders
 from keras_vit.data.readers.box_arrays import has_area, padded
 from keras_vit.data.readers.mask_folder import more
 from keras_vit.models.outputs import ignored
 from keras_vit.utils.folders import ending, files_in, in_folder, shown
-from keras_vit.utils.names import Written, composed
+from keras_vit.utils.names import composed
 from keras_vit.utils.warned import left_out, named
-
-COCO = ("annotations.json", "_annotations.coco.json")  # the second is what Roboflow exports
 
 
 def has_boxes(folder):
     """Returns whether a folder contains boxes: COCO's JSON, or the folders `images` and `annotations`."""
-    return _coco_file(folder) is not None or all((folder / name).is_dir() for name in ("images", "annotations"))
+    return coco_files.file_of(folder) is not None or all((folder / name).is_dir() for name in ("images", "annotations"))
 
 
 def read(folder, root):
@@ -33,7 +30,7 @@ def read(folder, root):
     Raises:
         ValueError: If there is no such file, or images and boxes do not belong together.
     """
-    file = _coco_file(folder)
+    file = coco_files.file_of(folder)
     if file is not None:
         return _coco(folder, file)
     images = in_folder(folder / "images")
@@ -96,27 +93,11 @@ def array(objects, sizes, paths, class_names, skip=False):
 
 def _coco(folder, file):
     names, files = box_files.coco(file)
-    base = folder / "images" if (folder / "images").is_dir() else folder
-    written = Written()
-    paths = [pathlib.Path(written.path(base / name)) for name in files]
-    missing = [str(path) for path in paths if ".." in path.parts or not path.is_file()]
-    if missing:
-        raise ValueError(f"{str(file)!r} must name images that exist. Received: {missing[0]!r}{more(missing)}")
-    if len(set(paths)) < len(paths):
-        twice = next(path for path, count in collections.Counter(paths).items() if count > 1)
-        raise ValueError(f"{str(file)!r} must name each image once. Received: {twice.name!r} in two forms of Unicode")
-    unknown = len(set(in_folder(base)) - set(paths))
-    if unknown:
-        left_out(f"{unknown} images that {file.name} does not name")
-    return tuple(dict.fromkeys(names.values())), list(map(str, paths)), list(files.values())
+    return tuple(dict.fromkeys(names.values())), coco_files.images_of(folder, file, files), list(files.values())
 
 
 def _name(path):
     return composed(str(path.with_suffix("")))
-
-
-def _coco_file(folder):
-    return next((folder / name for name in COCO if (folder / name).is_file()), None)
 
 
 def _other_xml(root, folder):

@@ -1,7 +1,5 @@
 """Folders of images: with a folder for each class, with masks, depth or boxes, or images alone."""
 
-import itertools
-import os
 import pathlib
 
 import numpy as np
@@ -12,6 +10,7 @@ from keras_vit.data.readers import (
     box_folder,
     depth_folder,
     groups,
+    instance_folder,
     mask_folder,
     split_folders,
     table,
@@ -20,8 +19,9 @@ from keras_vit.data.readers import (
     yolo_labels,
 )
 from keras_vit.data.readers.box_arrays import padded
-from keras_vit.utils import checks, folders
-from keras_vit.utils.folders import IMAGE_ENDINGS, ending, files_in, is_hidden, is_image, shown
+from keras_vit.data.readers.split_folders import image_files
+from keras_vit.utils import checks
+from keras_vit.utils.folders import IMAGE_ENDINGS, files_in, is_hidden, is_image, shown
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.names import Written
 from keras_vit.utils.warned import left_out, named
@@ -32,9 +32,9 @@ def read(path, split, data, targets, extras=()):
 
     Args:
         path: A folder for splits of `"all"`; or of folders, one for each split. With labels it contains class folders;
-            with segmentation masks the folders `images` and `masks`; with bounding boxes what `box_folder.read` takes;
-            or, with either of these, what `yolo_dataset.find` finds; without targets anything: all images are read.
-            Or YOLO's YAML file.
+            with segmentation masks the folders `images` and `masks`; with bounding boxes what `box_folder.read` takes,
+            with instance masks what `instance_folder.read` takes; or, with any of these, what `yolo_dataset.find`
+            finds; without targets anything: all images are read. Or YOLO's YAML file.
         split: Such as `"all[:80%]"` or `"train"`.
         data: A `keras_vit.config.Data`; `bad_images` is read.
         targets: Names of the targets to read with the images.
@@ -54,10 +54,14 @@ def read(path, split, data, targets, extras=()):
         return _with_table(file, folder, data, targets, base if by_column and base != "all" else None).part(split, base)
     paired = mask_folder.is_paired(folder)
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
-    if "labels" in targets and (masked or (paired and len(split_folders.class_folders(folder)) == 2)):
+    if "labels" in targets and (
+        masked or "instance_masks" in targets or (paired and len(split_folders.class_folders(folder)) == 2)
+    ):
         raise lacks(str(folder), "labels", ["images", "segmentation masks"])
     if "bounding_boxes" in targets or ("bounding_boxes" in extras and box_folder.has_boxes(folder)):
         whole = _with_boxes(folder, root, data)
+    elif "instance_masks" in targets:
+        whole = _with_objects(folder, root, data)
     elif "depths" in targets:
         whole = _with_depth(folder, data)
     elif masked:
@@ -71,7 +75,11 @@ def read(path, split, data, targets, extras=()):
 
 def _yolo_of(folder, root, targets):
     """Returns the file of a dataset in YOLO's layout, a path, or `None` if the split has its targets in another."""
-    others = {"bounding_boxes": box_folder.has_boxes, "segmentation_masks": mask_folder.is_paired}
+    others = {
+        "bounding_boxes": box_folder.has_boxes,
+        "segmentation_masks": mask_folder.is_paired,
+        "instance_masks": instance_folder.has_objects,
+    }
     asked = root.is_dir() and any(name in targets and not has(folder) for name, has in others.items())
     return yolo_dataset.find(root) if asked or root.is_file() else None
 
@@ -130,7 +138,7 @@ def _with_table(file, folder, data, targets, split):
 
 
 def _labeled(folder, names, data):
-    paths, labels = _image_files(folder, names)
+    paths, labels = image_files(folder, names)
     class_names, numbers = split_folders.names_of(names)
     labels = np.array(numbers, "int32")[labels]
     digests, readable = _readable(paths, data.bad_images)
@@ -143,10 +151,10 @@ def _images_alone(folder, data, with_labels):
     """Returns all images under a folder; with labels, if it consists of two class folders with images or more."""
     if with_labels and not any(is_image(path.name) for path in folder.iterdir() if not is_hidden(path.name)):
         names = split_folders.class_folders(folder)
-        _, labels = _image_files(folder, names, report=False)
+        _, labels = image_files(folder, names, report=False)
         if len({*labels.tolist()}) == len(names) > 1:
             return _labeled(folder, names, data)
-    paths, _ = _image_files(folder, ["."])
+    paths, _ = image_files(folder, ["."])
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
     digests, readable = _readable(paths, data.bad_images)
@@ -159,26 +167,31 @@ def _with_masks(folder, data):
             f"{str(folder)!r} must contain the folders 'images' and 'masks'. Received: "
             f"{', '.join(sorted(entry.name for entry in folder.iterdir())[:10]) or 'an empty folder'}"
         )
-    images, _ = _image_files(folder / "images", ["."])
+    images, _ = image_files(folder / "images", ["."])
     pairs = mask_folder.pairs(images, folder)
     checked = mask_folder.inspect([mask for _, mask in pairs])
     seen = zip(checked, pairs, inspection.inspect_all(images))
     return _masked(pairs, [mask_frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen], data)
 
 
-def _masked(pairs, checked, data, class_names=()):
+def _with_objects(folder, root, data):
+    pairs, checked, *of_classes = instance_folder.read(folder, root, data.bad_images == "skip")
+    return _masked(pairs, checked, data, *of_classes, target="instance_masks")
+
+
+def _masked(pairs, checked, data, class_names=(), stuff=(), target="segmentation_masks"):
     """Returns the source of pairs of an image and what its mask is from, with the `masks.Mask` of each."""
     digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
     pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
     mask_folder.check_sizes(pairs, checked)
-    masks = {"segmentation_masks": mask_folder.items([mask for _, mask in pairs], checked)}
+    masks = {target: mask_folder.items([mask for _, mask in pairs], checked)}
     images = np.array([path for path, _ in pairs], object)
-    return Source(images, masks, class_names, files=True, digests=digests)
+    return Source(images, masks, class_names, files=True, digests=digests, stuff=stuff)
 
 
 def _with_depth(folder, data):
     depth_folder.check(folder)
-    pairs, checked = depth_folder.inspected(_image_files(folder / "images", ["."])[0], folder)
+    pairs, checked = depth_folder.inspected(image_files(folder / "images", ["."])[0], folder)
     digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
     pairs = [pairs[i] for i in readable]
     mask_folder.check_sizes(pairs, [checked[i] for i in readable], "depth map")
@@ -206,15 +219,21 @@ def _with_boxes(folder, root, data):
 
 def _with_yolo(file, split, data, targets):
     base, dataset = split.partition("[")[0], yolo_dataset.read(file)
-    other = [name for name in targets if name not in ("bounding_boxes", "segmentation_masks")]
+    known = ("bounding_boxes", "segmentation_masks", "instance_masks")
+    other = [name for name in targets if name not in known]
     if other or (data.columns and not groups.alone(data.columns)):
-        raise lacks(str(file), other[0] if other else "columns", ["images", "bounding boxes", "segmentation masks"])
+        names = ["images", *(name.replace("_", " ") for name in known)]
+        raise lacks(str(file), other[0] if other else "columns", names)
     paths, skip = yolo_dataset.images(dataset, base), data.bad_images == "skip"
     if "bounding_boxes" in targets:
         labels = yolo_labels.boxes(yolo_dataset.labels_of(paths), len(dataset.names), skip)
         digests, readable = _readable(paths, data.bad_images, labels)
         boxes = {"bounding_boxes": padded([labels[i].rows for i in readable])}
         whole = Source(np.array(paths, object)[readable], boxes, dataset.names, files=True, digests=digests)
+    elif "instance_masks" in targets:
+        labels = yolo_dataset.labels_of(paths)
+        checked = yolo_labels.instances(labels, paths, dataset.names, skip)
+        whole = _masked([*zip(paths, labels)], checked, data, dataset.names, target="instance_masks")
     elif targets:
         labels = yolo_dataset.labels_of(paths)
         checked = yolo_labels.masks(labels, paths, dataset.names, skip)
@@ -223,19 +242,6 @@ def _with_yolo(file, split, data, targets):
         digests, readable = _readable(paths, data.bad_images)
         whole = Source(np.array(paths, object)[readable], {}, (), files=True, digests=digests)
     return groups.added(whole, [file.parent, dataset.folder], data).part(split, base)
-
-
-def _image_files(folder, class_names, report=True):
-    """Returns the paths of all files that end like an image, a list, and their labels, int32; warns of others."""
-    every = folders.files_in_each([folder / name for name in class_names])
-    files_of_classes = [list(filter(is_image, paths)) for paths in every]
-    others = [path for paths in every for path in paths if not is_image(path) and not table_file.is_one(path)]
-    if report and others:
-        endings = sorted({ending(path) or os.path.basename(path) for path in others})
-        left_out(f"{len(others)} files without an image extension: {', '.join(map(shown, endings[:10]))}")
-    return [*itertools.chain(*files_of_classes)], np.repeat(
-        np.arange(len(files_of_classes), dtype="int32"), [*map(len, files_of_classes)]
-    )
 
 
 def _readable(paths, on_bad, targets=None):

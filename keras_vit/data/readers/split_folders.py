@@ -1,10 +1,16 @@
-"""The folder of a split, and the class folders in it."""
+"""The folder of a split, and the class folders and the image files in it."""
 
+import itertools
+import os
 import pathlib
 
+import numpy as np
+
+from keras_vit.data.readers import table_file
 from keras_vit.utils import folders
-from keras_vit.utils.folders import SPLITS, shown
+from keras_vit.utils.folders import SPLITS, ending, is_image, shown
 from keras_vit.utils.names import Written, composed
+from keras_vit.utils.warned import left_out
 
 
 def place_of(root, split, what, by_column=False):
@@ -66,3 +72,16 @@ def inside(folder):
     """Returns the names of the folders in a folder, sorted in one form of Unicode; hidden ones are left out."""
     names = (entry.name for entry in folder.iterdir() if entry.is_dir() and not folders.is_hidden(entry.name))
     return sorted(names, key=lambda name: (composed(name), name))
+
+
+def image_files(folder, class_names, report=True):
+    """Returns the paths of all files that end like an image, a list, and their labels, int32; warns of others."""
+    every = folders.files_in_each([folder / name for name in class_names])
+    files_of_classes = [list(filter(is_image, paths)) for paths in every]
+    others = [path for paths in every for path in paths if not is_image(path) and not table_file.is_one(path)]
+    if report and others:
+        endings = sorted({ending(path) or os.path.basename(path) for path in others})
+        left_out(f"{len(others)} files without an image extension: {', '.join(map(shown, endings[:10]))}")
+    return [*itertools.chain(*files_of_classes)], np.repeat(
+        np.arange(len(files_of_classes), dtype="int32"), [*map(len, files_of_classes)]
+    )

@@ -14,6 +14,7 @@ from keras_vit.data.augment.masks import Mask, gray_png
 from keras_vit.data.parallel import each
 from keras_vit.data.readers.box_arrays import has_area
 from keras_vit.utils import files
+from keras_vit.utils.instance_maps import NONE, object_values, order, png
 from keras_vit.utils.warned import left_out, named
 
 ROUNDING = 0.01  # beyond the image, which is cut off: ultralytics accepts as much
@@ -99,7 +100,22 @@ def masks(paths, images, names, skip=False):
             f"Received: names={names!r:.100}"
         )
     items = zip(paths, inspection.inspect_all(images))
-    found = each(lambda item: _mask(read(item[0], len(names)), *item), items, "drawing masks")
+    found = each(lambda item: _mask(read(item[0], len(names)), *item, _classes), items, "drawing masks")
+    _report([labels for labels, _ in found], skip)
+    return [mask for _, mask in found]
+
+
+def instances(paths, images, names, skip=False):
+    """Returns a `masks.Mask` of each file, whose `rewritten` is the PNG of a map of its objects.
+
+    Args:
+        paths, images, names, skip: As in `masks`.
+
+    Raises:
+        ValueError: As `boxes`; also for a polygon that no pixel's center is inside.
+    """
+    items = zip(paths, inspection.inspect_all(images))
+    found = each(lambda item: _mask(read(item[0], len(names)), *item, _objects), items, "drawing masks")
     _report([labels for labels, _ in found], skip)
     return [mask for _, mask in found]
 
@@ -139,17 +155,40 @@ def _boxes(labels):
     return labels._replace(rows=np.array(rows, "float32").reshape(-1, 5))  # a tenth of the memory of tuples
 
 
-def _mask(labels, path, seen):
+def _mask(labels, path, seen, draw):
+    """Returns labels without their rows, and the `masks.Mask` that `draw` makes of these."""
     fault = labels.fault or seen.fault
     box = next((row for row in labels.rows if len(row[1]) == BOX), None)
     if fault is None and box:
-        fault = f"{path}: a mask must be of polygons. Received: a box, {box[0]} {' '.join(map(str, box[1]))}"
+        fault = f"{path}: a mask must be of polygons. Received: a box, {_shown(box)}"
     if fault:
         return labels._replace(rows=()), Mask(fault)
     width, height = seen.size
-    polygons = [(kind + 1, np.reshape(places, (-1, 2)) * (width, height)) for kind, places in labels.rows]
-    mask = Mask(None, False, labels.digest, seen.size, None, gray_png(filled(polygons, (height, width))))
-    return labels._replace(rows=()), mask
+    polygons = [(kind, np.reshape(places, (-1, 2)) * (width, height)) for kind, places in labels.rows]
+    try:
+        drawn, empty = draw(polygons, (height, width))
+    except ValueError as error:
+        return labels._replace(rows=()), Mask(f"{path}: {error}")
+    flat = [f"{path}: no pixel is inside. Received: {_shown(labels.rows[i])}" for i in empty]
+    return labels._replace(rows=(), flat=(*labels.flat, *flat)), Mask(
+        None, False, labels.digest, seen.size, None, drawn
+    )
+
+
+def _classes(polygons, size):
+    return gray_png(filled([(kind + 1, points) for kind, points in polygons], size)), ()
+
+
+def _objects(polygons, size):
+    """Returns the PNG of a map of objects, and the positions of the polygons that are in none of its pixels."""
+    values = object_values(np.array([kind for kind, _ in polygons], "int64"))
+    mask = np.full(size, NONE, "int32")
+    empty = draw(mask, [*zip(values, (points for _, points in polygons))])
+    return png(mask), empty
+
+
+def _shown(row):
+    return f"{row[0]} {' '.join(map(str, row[1]))}"[:60]
 
 
 def _report(found, skip):
@@ -174,9 +213,18 @@ def filled(polygons, size):
         size: `(height, width)`.
     """
     mask = np.zeros(size, "uint8")
-    for value, points in sorted(polygons, key=lambda polygon: -_area(polygon[1])):
-        _fill(mask, points, value)
+    draw(mask, polygons)
     return mask
+
+
+def draw(mask, polygons):
+    """Draws what `filled` returns into a mask; returns the positions of the polygons in which no pixel's center is."""
+    empty = []
+    for i in order([_area(points) for _, points in polygons]):
+        value, points = polygons[i]
+        if not _fill(mask, points, value):
+            empty.append(int(i))
+    return empty
 
 
 def _area(points):
@@ -185,7 +233,10 @@ def _area(points):
 
 
 def _fill(mask, points, value):
-    """Sets the pixels whose centers are inside, by the even-odd rule: a bridge to a hole or to another part is none."""
+    """Sets the pixels whose centers are inside, by the even-odd rule: a bridge to a hole or to another part is none.
+
+    Returns whether there are any.
+    """
     (left, top), (right, bottom) = np.floor(points.min(0)).astype(int), np.ceil(points.max(0)).astype(int)
     left, top = max(left, 0), max(top, 0)
     part = mask[top : max(bottom, 0), left : max(right, 0)]
@@ -195,4 +246,6 @@ def _fill(mask, points, value):
     places = x[edge] + (rows[row] - y[edge]) * (x_next - x)[edge] / (y_next - y)[edge]
     columns = np.clip(np.ceil(places - 0.5), 0, width).astype(int)  # the first center to the right
     crossings = np.bincount(row * (width + 1) + columns, minlength=height * (width + 1)).reshape(height, width + 1)
-    part[np.cumsum(crossings, axis=1)[:, :-1] % 2 == 1] = value
+    inside = np.cumsum(crossings, axis=1)[:, :-1] % 2 == 1
+    part[inside] = value
+    return inside.any()

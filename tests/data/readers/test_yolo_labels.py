@@ -8,6 +8,7 @@ pytest.importorskip("tensorflow")
 from keras_vit.config import Data, Segment
 from keras_vit.data import inspection, sources
 from keras_vit.data.readers import yolo_labels
+from keras_vit.utils import instance_maps
 from keras_vit.utils.images import mask_pixels
 from keras_vit.utils.warned import LeftOut
 from tests.data.test_mask_frames import write_image
@@ -182,3 +183,43 @@ def test_masks_are_those_of_matplotlib():
         points = 32 + np.stack([np.cos(angles), np.sin(angles)], 1) * rng.uniform(8, 40, (9, 1))
         expected = Path(points).contains_points(centers).reshape(64, 64)
         np.testing.assert_array_equal(yolo_labels.filled([(1, points)], (64, 64)), expected)
+
+
+def objects(folder, **settings):
+    source = load(folder, ("instance_masks",), **settings)
+    held = source.targets["instance_masks"]
+    return source, {pathlib.Path(path).stem: instance_maps.pixels(item) for path, item in zip(source.images, held)}
+
+
+def test_polygons_are_objects_one_a_row(tmp_path):
+    rows = f"0 {SQUARE}\n1 0.3 0.3 0.4 0.3 0.4 0.4 0.3 0.4\n1 0 0 1 0 1 1 0 1\n0 0.9 0 1 0 1 0.5 0.9 0.5"
+    dataset(tmp_path, {"a": rows, "b": ""})
+    source, maps = objects(tmp_path)
+    assert source.class_names == ("cat", "dog") and source.stuff == () and (maps["b"] == -1).all()
+    expected = np.full((10, 20), 1002)  # the largest is below, the smallest on top
+    expected[1:5, 2:10], expected[3:4, 6:8], expected[:5, 18:] = 1, 1001, 2
+    np.testing.assert_array_equal(maps["a"], expected)
+    before = inspection.contents(train=source), source.fingerprint()
+    dataset(tmp_path, {"b": f"1 {SQUARE}"})
+    after = objects(tmp_path)[0]
+    assert inspection.contents(train=after) != before[0] and after.fingerprint() != before[1]
+
+
+def test_what_objects_cannot_be_made_of(tmp_path):
+    dataset(tmp_path, {"a": f"0 {SQUARE}", "b": "1 0.5 0.5 0.1 0.1"})
+    with pytest.raises(ValueError, match=r"b.txt: a mask must be of polygons. Received: a box, 1 0.5 0.5 0.1 0.1"):
+        objects(tmp_path)
+    dataset(tmp_path, {"b": "\n".join(f"0 {SQUARE} {i / 2000} 0.5" for i in range(1000))})
+    with pytest.raises(ValueError, match=r"b.txt: An image must have at most 999 objects of one class. Received: 1000"):
+        objects(tmp_path)
+    dataset(tmp_path, {"b": f"1 {SQUARE}\n0 0.5 0.51 0.52 0.51 0.52 0.54"})  # between the centers of pixels
+    with pytest.raises(
+        ValueError, match=r"(?s)1 objects have no area.*b.txt: no pixel is inside. Received: 0 0.5 0.51"
+    ):
+        objects(tmp_path)
+    with pytest.warns(LeftOut, match="Left out 1 objects, which have no area in their image"):
+        assert {*np.unique(objects(tmp_path, bad_images="skip")[1]["b"])} == {-1, 1001}
+    with pytest.raises(
+        ValueError, match="has no labels. It has: images, bounding boxes, segmentation masks, instance m"
+    ):
+        load(tmp_path / "data.yaml", ("labels",))
