@@ -148,13 +148,13 @@ def aligned(source, names):
     """Returns a source with the classes of another, by their names: it may lack some, or have them in another order.
 
     Args:
-        source: A `Source`; one whose classes are in its masks, or a `Stream`, is returned as it is.
+        source: A `Source`; one that names no classes, or a `Stream`, is returned as it is.
         names: Names of the other's classes.
     """
     order, targets = tuple(names), getattr(source, "targets", {})
     lacking = set(source.class_names) - set(order) or len(set(order)) < len(order)
     moving = [name for name in targets if KINDS[name].renamed]
-    if source.class_names == order or lacking or not moving:
+    if source.class_names in ((), order) or lacking or not moving:
         return source
     place = {name: i for i, name in enumerate(order)}
     places = np.array([place[name] for name in source.class_names])

@@ -1,6 +1,7 @@
 """The package's tasks, taken through everything that is done with a task."""
 
 import csv
+import dataclasses
 import json
 import shutil
 
@@ -163,6 +164,32 @@ def test_segment(tmp_path, monkeypatch, shapes):
         predictions.predict(run, images[:3], to=tmp_path / "predicted")
     with pytest.raises(ValueError, match="Received: two of '0.png'"):
         predictions.predict(run, [images[0], shapes / "masks" / "0.png"], to=tmp_path / "twice")
+
+
+@fuller
+def test_segment_objects(tmp_path, monkeypatch, shapes):
+    recipe = Recipe(
+        name="squares",
+        task=Segment(kind="instance", classes=("square",), head={"kind": "queries", "queries": 4, "upscales": 1}),
+        model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
+        data=Data(source=f"folder:{shapes}", train="all[:67%]", validation="all[67%:]", test="all[67%:]", batch_size=4),
+        augment=Augment(crop="inception", flip=True, rotation=20.0, jitter=0.2),
+        optim=Optim(ema=0.9),
+    )
+    images = sorted((shapes / "images").iterdir())
+    run = run_task_test(recipe, tmp_path, monkeypatch, images[:1])
+    certain = dataclasses.replace(
+        run, recipe=dataclasses.replace(run.recipe, task=dataclasses.replace(run.task, score=0))
+    )
+    predictions.predict(certain, images[:3], to=tmp_path / "predicted", json=tmp_path / "found.json")
+    rows = json.loads((tmp_path / "found.json").read_text())
+    for path in images[:3]:
+        with Image.open(tmp_path / "predicted" / path.name) as mask, Image.open(path) as image:
+            assert mask.size == image.size and mask.mode == "RGB"
+            numbers = np.unique(np.asarray(mask)[..., 0])
+        assert {row["id"] for row in rows if row["image_id"] == path.name} == {*numbers.tolist()} - {0}
+    [found] = keras_vit.segment(run.model, images[0], "instance", threshold=0.0)
+    assert found.map.shape == SIZES[0][::1] and {each["label"] for each in found.segments} <= {"square"}
 
 
 @fuller
