@@ -6,7 +6,8 @@ a region such as sky, of which an image has one for each class, have number 0. T
 As a file, a map is a PNG of red, green and blue: value + 1024 = red + 256 green + 65536 blue.
 """
 
-import io
+import struct
+import zlib
 
 import numpy as np
 
@@ -17,6 +18,7 @@ NONE = -1
 OFFSET = 1024
 CLASSES = (2**24 - OFFSET) // PER_CLASS  # most classes of objects that a PNG of three bytes can hold
 IGNORED = OFFSET - 1  # most classes of regions to ignore, -2 - class
+SIGNATURE = b"\x89PNG\r\n\x1a\n"  # the first bytes of a PNG
 
 
 def instance_map(masks, classes, stuff=()):
@@ -102,15 +104,24 @@ def order(areas):
 
 
 def png(values):
-    """Returns the bytes of the PNG of a map, integers `(height, width)` or `(height, width, 1)`."""
-    from PIL import Image
+    """Returns the bytes of the PNG of a map, integers `(height, width)` or `(height, width, 1)`.
 
+    Each row is written as what differs from the one above: maps are flat, and Pillow, which tries every filter on every
+    row, takes twice as long to write and three times as long to read.
+    """
     values = _plane(values)
+    height, width = values.shape
     numbers = np.ascontiguousarray(values.astype("int64") + OFFSET, "<u4")
-    bands = numbers.view("uint8").reshape(*values.shape, 4)[..., :3]
-    file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(bands)).save(file, "PNG", compress_level=1)
-    return file.getvalue()
+    bands = numbers.view("uint8").reshape(height, width, 4)[..., :3].reshape(height, 3 * width)
+    rows = np.full((height, 1 + 3 * width), 2, "uint8")  # the filter "up", then the row
+    rows[:, 1:] = bands
+    rows[1:, 1:] -= bands[:-1]
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits each of red, green and blue
+    return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def pixels(item):
