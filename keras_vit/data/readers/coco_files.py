@@ -55,6 +55,11 @@ def read(path, row, compact=None):
         raise ValueError(f"{str(path)!r} is no JSON of COCO: it has no {error.args[0]!r} where one must be.") from None
     except UNREADABLE as error:
         raise ValueError(f"{str(path)!r} is no JSON of COCO: {getattr(error, 'strerror', None) or error}.") from None
+    if content["annotations"] and all(entry.get("iscrowd") == 1 for entry in content["annotations"]):
+        raise ValueError(
+            f"{str(path)!r} must have objects that are no crowds: of those with iscrowd 1 nothing is learned. CVAT writes "
+            f"it for all masks: set it to 0. Received: {len(content['annotations'])} crowds"
+        )
     if len(named) < len(images):
         raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(named)} names")
     return categories, named

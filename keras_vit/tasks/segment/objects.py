@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import numpy as np
+from scipy.special import softmax
 
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.metadata import metadata
@@ -115,7 +116,8 @@ class Objects:
         """Returns counts such as `"2 cat"` with the highest score of the class, 0..1, from the output of an image."""
         found = self.segments(output)[1]
         if not found:
-            return {"nothing": 1.0}
+            shares = softmax(np.asarray(output, "float64")[:, : len(self.task.classes) + 1], -1)
+            return {"nothing": 1 - float(shares[:, :-1].max())}
         names, counts = distinct(self.task.classes), {}
         for one in found:
             counts.setdefault(one["class"], []).append(one["score"])

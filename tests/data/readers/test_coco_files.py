@@ -43,6 +43,15 @@ def test_crowds_are_zero_or_one():
         coco_files.is_crowd({"iscrowd": "no", "id": 3}, "segment")
 
 
+def test_a_file_of_nothing_but_crowds_is_refused(tmp_path):
+    crowds = [{"image_id": 1, "category_id": 9, "value": i, "iscrowd": 1} for i in range(2)]
+    with pytest.raises(ValueError, match="must have objects that are no crowds.*CVAT writes it.*Received: 2 crowds"):
+        coco_files.read(write(tmp_path / "a.json", annotations=crowds), row)
+    crowds[0]["iscrowd"] = 0
+    assert len(coco_files.read(write(tmp_path / "a.json", annotations=crowds), row)[1]["b.png"][0]) == 1
+    assert coco_files.read(write(tmp_path / "a.json", annotations=[]), row)[1]["b.png"][0] == []
+
+
 def test_images_are_beside_the_file_or_in_a_folder(tmp_path):
     file = write(tmp_path / "annotations.json")
     assert coco_files.file_of(tmp_path) == file and coco_files.file_of(tmp_path / "none") is None

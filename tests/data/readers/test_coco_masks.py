@@ -224,7 +224,7 @@ def test_contents_are_of_images_and_objects(tmp_path):
     before = inspection.identity(*[load(write(tmp_path, [annotation(SQUARE)]))] * 2)
     for changed in (
         [annotation(SQUARE, "cat")],
-        [annotation(SQUARE, iscrowd=1)],
+        [annotation(SQUARE), annotation(SQUARE, iscrowd=1, id=8)],
         [annotation([[*SQUARE[0][:-1], 28]])],
     ):
         after = inspection.identity(*[load(write(tmp_path, changed))] * 2)
