@@ -19,6 +19,7 @@ from keras_vit.tasks.segment.panoptic_tally import PanopticTally
 from keras_vit.tasks.segment.query_loss import QueryLoss
 from keras_vit.tasks.segment.true_segments import true_segments
 
+MEASURED = 500  # validation images, at most, after each epoch: masks at full size take up to a second each
 SCORES = {"instance": 0.5, "panoptic": 0.8}
 BEST = {"instance": "val_mask_ap50", "panoptic": "val_pq"}
 FIRST_OF = {"first": 0, "void": 255, "class_weights": False, "dice": 0.0}  # options of `Semantic` alone
@@ -101,7 +102,7 @@ class Objects:
     def callbacks(self, run):
         scores = ("mask_ap", "mask_ap50") if self.task.kind == "instance" else ("pq", "sq", "rq")
         query_head.set_steps(self.task, run)
-        return [Measured(run, run.task.of_model(run.model).tally, scores)]
+        return [Measured(run, run.task.of_model(run.model).tally, scores, most=MEASURED)]
 
     def finish(self, run):
         pass
