@@ -14,8 +14,9 @@ class Data(Checked):
     """The source of the images, their splits and their size.
 
     `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or `"folder:PATH"`: class
-    folders; `images` and `masks`, or `annotations`; YOLO's `data.yaml`; any images, without targets. A split is a name,
-    or a part of it in whole percents: `"train[:90%]"`; tensorflow-datasets also accepts its other forms.
+    folders; `images` and `masks`, or `annotations`; COCO's `annotations.json` or `panoptic.json`; YOLO's `data.yaml`;
+    any images, without targets. A split is a name, or a part of it in whole percents: `"train[:90%]"`;
+    tensorflow-datasets also accepts its other forms.
     """
 
     source: str = "digits"

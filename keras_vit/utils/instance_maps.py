@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from keras_vit.utils.images import opened
+from keras_vit.utils.images import opened, strips
 
 PER_CLASS = 1000
 NONE = -1
@@ -111,13 +111,17 @@ def png(values):
     """
     values = _plane(values)
     height, width = values.shape
-    numbers = np.ascontiguousarray(values.astype("int64") + OFFSET, "<u4")
-    bands = numbers.view("uint8").reshape(height, width, 4)[..., :3].reshape(height, 3 * width)
-    rows = np.full((height, 1 + 3 * width), 2, "uint8")  # the filter "up", then the row
-    rows[:, 1:] = bands
-    rows[1:, 1:] -= bands[:-1]
+    compressor, data, above = zlib.compressobj(), [], np.zeros((1, 3 * width), "uint8")
+    for part in strips(height, 4 * width):
+        numbers = np.ascontiguousarray(values[part].astype("int32") + OFFSET, "<u4")
+        bands = numbers.view("uint8").reshape(-1, width, 4)[..., :3].reshape(-1, 3 * width)
+        rows = np.full((len(bands), 1 + 3 * width), 2, "uint8")  # the filter "up", then the row
+        rows[:, 1:] = bands - np.concatenate([above, bands[:-1]])
+        data.append(compressor.compress(rows))
+        above = bands[-1:]
+    data = b"".join([*data, compressor.flush()])
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits each of red, green and blue
-    return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
+    return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
 
 
 def _chunk(kind, data):
@@ -141,8 +145,15 @@ def pixels(item):
                 "A map of objects must be a PNG of red, green and blue, 8 bits each. "
                 f"Received: {image.format} of mode {image.mode!r}"
             )
-        bands = np.asarray(image, "int32")
-    return bands @ np.array([1, 2**8, 2**16], "int32") - OFFSET
+        return numbers_of(image) - OFFSET
+
+
+def numbers_of(image):
+    """Returns red + 256 green + 65536 blue of a Pillow image of mode RGB, int32 `(height, width)`."""
+    bands, numbers = np.asarray(image), np.empty(image.size[::-1], "int32")
+    for rows in strips(image.height, 3 * image.width):
+        numbers[rows] = bands[rows].astype("int32") @ np.array([1, 2**8, 2**16], "int32")
+    return numbers
 
 
 def _plane(values):

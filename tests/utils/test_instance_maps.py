@@ -6,7 +6,7 @@ from PIL import Image
 
 import keras_vit
 from keras_vit.models.outputs import ignored
-from keras_vit.utils import instance_maps
+from keras_vit.utils import images, instance_maps
 
 WIDE = np.array([[1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0]], bool)  # 8 pixels
 TALL = np.array([[0, 1, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0]], bool)  # 3 pixels
@@ -74,6 +74,14 @@ def test_every_value_is_written_and_read():
     np.testing.assert_array_equal(instance_maps.pixels(values[..., None]), values)
     colors = np.asarray(Image.open(io.BytesIO(data)), "int64")
     np.testing.assert_array_equal(colors @ [1, 256, 65536], values + 1024)
+
+
+def test_large_maps_are_written_and_read_in_strips(monkeypatch):
+    values = np.random.default_rng(0).integers(-1024, 2**24 - 1024, (13, 7))
+    whole = instance_maps.png(values)
+    monkeypatch.setattr(images, "STRIP", 5 * 4 * 7)  # five rows
+    np.testing.assert_array_equal(instance_maps.pixels(instance_maps.png(values)), values)
+    np.testing.assert_array_equal(instance_maps.pixels(whole), values)
 
 
 def test_the_last_classes_are_written_and_read():

@@ -16,7 +16,7 @@ from keras_vit.data.readers.paired_files import more
 from keras_vit.models.outputs import ignored
 from keras_vit.utils import images
 from keras_vit.utils.folders import shown
-from keras_vit.utils.instance_maps import NONE, object_values
+from keras_vit.utils.instance_maps import NONE, numbers_of, object_values
 
 FILE, FOLDER = "panoptic.json", "panoptic"
 VOID = 0  # the number of pixels without a segment
@@ -126,8 +126,7 @@ def _numbers(file):
                 "a PNG of segments must be of red, green and blue, 8 bits each. "
                 f"Received: {image.format} of mode {image.mode!r}"
             )
-        bands = np.asarray(image)
-    numbers = bands.astype("int32") @ np.array([1, 2**8, 2**16], "int32")
+        numbers = numbers_of(image)
     return images.turned(numbers, images.orientation(data)), inspection.digest_of(data).tobytes()
 
 
