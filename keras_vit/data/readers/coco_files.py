@@ -57,8 +57,8 @@ def read(path, row, compact=None):
         raise ValueError(f"{str(path)!r} is no JSON of COCO: {getattr(error, 'strerror', None) or error}.") from None
     if content["annotations"] and all(entry.get("iscrowd") == 1 for entry in content["annotations"]):
         raise ValueError(
-            f"{str(path)!r} must have objects that are no crowds: of those with iscrowd 1 nothing is learned. CVAT writes "
-            f"it for all masks: set it to 0. Received: {len(content['annotations'])} crowds"
+            f"{str(path)!r} must have objects that are no crowds: of those with iscrowd 1 nothing is learned. CVAT "
+            f"writes it for all masks: set it to 0. Received: {len(content['annotations'])} crowds"
         )
     if len(named) < len(images):
         raise ValueError(f"{str(path)!r} must name each image once. Received: {len(images)} images, {len(named)} names")

@@ -36,7 +36,8 @@ class QueryLearner(keras.Model):
 
     @typed
     def __init__(self, model: keras.Model, steps: int = 0, **kwargs):
-        super().__init__(autocast=False, **kwargs)  # pixels stay as they are
+        # Pixels stay as they are. The names are those of training states.
+        super().__init__(autocast=False, **{"name": "learner", **kwargs})
         self.dtype_policy = model.dtype_policy  # tells `compile` to scale the loss of float16
         self.model = model
         self.steps = steps
@@ -46,7 +47,7 @@ class QueryLearner(keras.Model):
         self.norm = model.get_layer("norm")
         self.head = model.get_layer("head")
         self.step = self.add_weight((), "zeros", "int32", trainable=False, name="step")
-        self.seed_generator = keras.random.SeedGenerator()
+        self.seed_generator = keras.random.SeedGenerator(name="seeds")
         self.built = True
 
     @property

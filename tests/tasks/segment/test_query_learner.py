@@ -54,6 +54,14 @@ def test_a_query_sees_the_patches_in_its_mask():
     np.testing.assert_array_equal(np.argwhere(patches[2]), [(1, 3), (2, 3)])
 
 
+def test_its_own_variables_have_the_same_names_in_every_process():
+    for _ in range(2):
+        learner = QueryLearner(masks.build(), steps=3)
+        own = {id(variable) for variable in learner.model.variables}
+        paths = [variable.path for variable in learner.variables if id(variable) not in own]
+        assert paths == ["learner/step", "seeds/seed_generator_state"]
+
+
 @slow_on_jax
 def test_it_counts_its_steps_and_is_saved(tmp_path):
     learner = QueryLearner(masks.build(), steps=8)
