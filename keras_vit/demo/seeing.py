@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_vit.demo import markup
 from keras_vit.explain import attention_rollout
+from keras_vit.explain.queries import has_queries, where_queries_look
 from keras_vit.explain.reading import doubt
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas
@@ -16,6 +17,7 @@ from keras_vit.tasks.shown import INPUT
 VIEW = 336  # pixels of the longer side of an image
 WIDE, WIDEST = 672, 2048  # of a picture that a task draws, at least and at most
 MOST_TEXTS = 32  # that are ranked
+QUERIES = "Attention of the queries: where those look that found something"
 SAYS_NOTHING = "No answer: the model was trained without classes and gives {} numbers, which describe the image."
 COSINES = "Cosines of image and text, from -1 to 1: an order, no probabilities."
 
@@ -43,7 +45,9 @@ def looks_of(loaded):
     model, tower, support, looks = about.model, about.tower, support_of(about), {}
     if about.structure == "towers":
         looks["similarity"] = (lambda examples: similarity_of(model, examples["images"], examples["texts"]), SIMILARITY)
-    if not (about.reads_both or doubt(tower)):
+    if has_queries(model):
+        looks["queries"] = (lambda examples: where_queries_look(model, examples["images"]), QUERIES)
+    elif not (about.reads_both or doubt(tower)):
         looks["rollout"] = (lambda examples: attention_rollout(tower, examples["images"]), METHODS["rollout"][1])
     if support:
         looks["relevance"] = (support, METHODS["relevance"][1])

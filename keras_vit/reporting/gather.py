@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_vit import explain
+from keras_vit.explain.queries import has_queries
 from keras_vit.explain.reading import doubt
 from keras_vit.models import anatomy
 from keras_vit.models.inputs import fed
@@ -90,6 +91,8 @@ def gather(target, arrays=None, most=10_000):
     loaded = trained.load_run(target)
     model, class_names, recipe, task = loaded.model, loaded.class_names, loaded.bound, loaded.task
     seen = loaded.about.image_model
+    if seen and has_queries(seen):
+        seen = None  # its last blocks see other tokens than the first
     if seen:
         anatomy.blocks(seen)  # fails early for a model without attention blocks
         if (why := doubt(seen)) is not None:

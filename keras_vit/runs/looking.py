@@ -4,10 +4,9 @@ import itertools
 
 import keras
 import numpy as np
-from scipy.special import softmax
 
 from keras_vit.explain.attention import attention_rollout
-from keras_vit.explain.queries import attention_of_queries, has_queries
+from keras_vit.explain.queries import has_queries, where_queries_look
 from keras_vit.explain.relevance import attention_relevance, has_classes
 from keras_vit.explain.texts import attention_of_answer, attention_of_text, attention_of_words
 from keras_vit.models.captioner import words_of
@@ -152,21 +151,12 @@ def _attended(trained, examples, outputs, titles):
     about, images = trained.about, examples["images"]
     pictures, support = canvas.as_bytes(images, about.range), support_of(about)
     if has_queries(about.model):
-        return plots.plot_maps(pictures, _of_queries(trained, images, outputs), titles)
+        return plots.plot_maps(pictures, where_queries_look(about.model, images), titles)
     if trained.task.clips is not None:
         return plots.plot_clips(pictures, _heats(about, images), titles)
     if about.reads_both:
         return plots.plot_maps(pictures, support(examples), titles) if support else None
     return plots.plot_attention(about.tower, images, titles, "relevance" if support else "rollout")
-
-
-def _of_queries(trained, images, outputs):
-    """Returns where the queries of a model with masks looked, `(batch, rows, columns)`, those of objects most."""
-    maps, count = attention_of_queries(trained.model, images), len(trained.task.classes)
-    weights = np.ones(maps.shape[:2])
-    if trained.task.gives == "segments":
-        weights = 1 - softmax(np.asarray(outputs)[..., : count + 1], -1)[..., -1]  # of anything
-    return (maps * weights[..., None, None]).sum(1) / weights.sum(1)[..., None, None]
 
 
 FIGURES = {"dit": _nothing, "captioner": _written, "towers": _similar}  # by `Traits.structure`; others `_attended`

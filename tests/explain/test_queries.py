@@ -4,6 +4,7 @@ from keras import ops
 
 from keras_vit import vit
 from keras_vit.explain import attention_of_queries
+from keras_vit.explain.queries import where_queries_look
 from tests import masks
 
 pytestmark = pytest.mark.backend
@@ -37,6 +38,15 @@ def test_each_query_looks_where_the_last_block_does():
         logits = q[:, part] @ k[:, part].T / np.sqrt(width / heads)
         scores += np.exp(logits) / np.exp(logits).sum(-1, keepdims=True) / heads
     np.testing.assert_allclose(again[0].reshape(4, 16), scores[:4, 6:], atol=1e-5)
+
+
+def test_queries_of_nothing_hardly_count():
+    model = masks.build()
+    maps = attention_of_queries(model, IMAGES)
+    outputs = ops.convert_to_numpy(model(IMAGES))[..., :4]
+    weights = 1 - np.exp(outputs[..., 3]) / np.exp(outputs).sum(-1)
+    want = (maps * weights[..., None, None]).sum(1) / weights.sum(1)[:, None, None]
+    np.testing.assert_allclose(where_queries_look(model, IMAGES), want, atol=1e-5)
 
 
 def test_refused():
