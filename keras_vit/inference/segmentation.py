@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_vit.models import segment_outputs
-from keras_vit.models.metadata import metadata
+from keras_vit.models.inputs import metadata_of
 from keras_vit.models.segment_outputs import Frame
 from keras_vit.preparing.preprocessing import listed
 from keras_vit.traits import Traits
@@ -102,7 +102,7 @@ def segment(
     options = {"threshold": THRESHOLDS.get(kind) if threshold is None else threshold}
     if kind == "panoptic":
         options |= {"mask_threshold": mask_threshold, "overlap_threshold": overlap_threshold}
-        options["stuff"] = _stuff(metadata(model).get("stuff") if stuff is None else stuff, names)
+        options["stuff"] = _stuff(metadata_of(model).get("stuff") if stuff is None else stuff, names)
     found = []
     for photo in listed(photos):
         if kind == "semantic":

@@ -18,6 +18,7 @@ from keras_vit.tasks.segment.instance_tally import InstanceTally
 from keras_vit.tasks.segment.panoptic_tally import PanopticTally
 from keras_vit.tasks.segment.query_loss import QueryLoss
 from keras_vit.tasks.segment.true_segments import true_segments
+from keras_vit.utils.instance_maps import PER_CLASS
 
 MEASURED = 500  # validation images, at most, after each epoch: masks at full size take up to a second each
 SCORES = {"instance": 0.5, "panoptic": 0.8}
@@ -69,6 +70,9 @@ class Objects:
             raise ValueError("Segment.classes must name the classes of the objects: the data do not. Received: none")
         if task.kind == "panoptic" and task.stuff is None:
             task = dataclasses.replace(task, stuff=source.stuff)
+        if task.kind == "instance" and (source.stuff or _has_regions(source)):
+            regions = ", ".join(source.stuff) or "a map with a value that 1000 divides, such as 0"
+            raise ValueError(f"Regions such as sky are for Segment(kind='panoptic'). Received: {regions:.200}")
         task.check()
         return task
 
@@ -170,3 +174,9 @@ class Objects:
             rows = [{"id": i, "class": c} for i, c in enumerate(truth.classes.tolist()) if not truth.crowd[i]]
             drawn.append(segmented(image, truth.index, rows, self.task.classes))
         return side_by_side(drawn)  # prediction, truth
+
+
+def _has_regions(source):
+    """Returns whether a map among a source's arrays has number 0, that of regions; those in files were looked at."""
+    maps = source.targets["instance_masks"]
+    return maps.ndim == 4 and any(((some >= 0) & (some % PER_CLASS == 0)).any() for some in maps)

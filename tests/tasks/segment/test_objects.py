@@ -79,15 +79,23 @@ def test_answers_pictures_and_results():
     assert [*certain.answer(output())] == ["1 cat"]
 
 
+def source(values=1001, classes=CLASSES, stuff=()):
+    maps = np.full((1, 4, 4, 1), values, "int32")
+    return types.SimpleNamespace(class_names=classes, stuff=stuff, targets={"instance_masks": maps})
+
+
 def test_the_data_say_which_classes_are_stuff():
-    source = types.SimpleNamespace(class_names=CLASSES, stuff=("dog",))
-    assert Segment(kind="panoptic").on(source).stuff == ("dog",)
-    assert Segment(kind="panoptic", stuff=()).on(source).stuff == ()
-    assert Segment(kind="instance").on(source).classes == CLASSES
-    unnamed = types.SimpleNamespace(class_names=(), stuff=())
-    assert Segment(kind="instance", classes=("cell",)).on(unnamed).classes == ("cell",)
+    assert Segment(kind="panoptic").on(source(stuff=("dog",))).stuff == ("dog",)
+    assert Segment(kind="panoptic", stuff=()).on(source(stuff=("dog",))).stuff == ()
+    assert Segment(kind="panoptic").on(source(0)).stuff == ()
+    assert Segment(kind="instance").on(source()).classes == CLASSES
+    assert Segment(kind="instance", classes=("cell",)).on(source(1, ())).classes == ("cell",)
     with pytest.raises(ValueError, match="must name the classes of the objects: the data do not"):
-        Segment(kind="instance").on(unnamed)
+        Segment(kind="instance").on(source(1, ()))
+    with pytest.raises(ValueError, match="Regions such as sky are for .*panoptic.*Received: dog"):
+        Segment(kind="instance").on(source(stuff=("dog",)))
+    with pytest.raises(ValueError, match="Regions such as sky are for .*Received: a map with a value that 1000 div"):
+        Segment(kind="instance").on(source(1000))
 
 
 @pytest.mark.parametrize(
