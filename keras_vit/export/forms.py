@@ -35,8 +35,8 @@ class ExportNorm(keras.layers.LayerNormalization):
             centered, epsilon = centered / largest, share * share
         variance = ops.mean(centered * centered, axis=-1, keepdims=True)
         outputs = centered * ops.rsqrt(variance + epsilon)
-        outputs = outputs * self.gamma if self.scaled else outputs
-        return outputs + self.beta if self.shifted else outputs
+        outputs = outputs * ops.cast(self.gamma, outputs.dtype) if self.scaled else outputs  # Keras keeps it float32
+        return outputs + ops.cast(self.beta, outputs.dtype) if self.shifted else outputs
 
     def fold_into(self, dense):
         """Moves scale and shift into the dense layer that takes the outputs."""

@@ -8,8 +8,10 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.export import forms, half
 from keras_vit.traits import Traits
+from tests import clipsegs
 from tests.export.small import IMAGES, tiny
 from tests.marks import few, slow
+from tests.towers import WORDS
 
 
 def with_large_channels(size):
@@ -55,3 +57,10 @@ def test_shipped_models_are_right_in_float16(name):
     images = np.random.default_rng(0).integers(0, 256, (4, *model.input_shape[1:])).astype("float32")
     [found] = half.compare_with_float32(Traits(model), images)
     assert found.agreement > 0.999 and found.max_abs_diff < 0.05 * np.ptp(model(images))
+
+
+def test_norms_with_scale_and_shift_stay_in_float16():
+    segmenter = keras_vit.zero_shot_segmenter(clipsegs.shared(), ["a cat"], WORDS)  # its decoder's are not folded
+    pixels = np.random.default_rng(0).integers(0, 256, (2, clipsegs.SIDE, clipsegs.SIDE, 3)).astype("float32")
+    [found] = half.compare_with_float32(Traits(segmenter), pixels)
+    assert found.max_abs_diff < 0.05
