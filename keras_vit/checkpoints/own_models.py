@@ -21,7 +21,7 @@ from keras_vit.utils.packed import check_packed
 PARTS_OF = {"open_detector": open_detector.PARTS, "open_segmenter": open_segmenter.PARTS}  # structures, and their parts
 # Of layers, what may differ: it is no part of the function, or of training alone.
 FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout", "stochastic_depth",
-        "kernel_initializer", "bias_initializer")  # fmt: skip
+        "kernel_initializer", "bias_initializer", "pairs")  # fmt: skip
 
 
 def own_file(place):
@@ -71,6 +71,8 @@ def read_own(path, part, overrides, sha256=None):
     _check_texts(model, structure, path)
     if part == "text":
         return model.get_layer(TOWERS[1])
+    if structure == "open_segmenter":
+        return open_segmenter.with_pairs(model, False)
     if structure in ("captioner", *PARTS_OF):
         return model
     image, text, similarity = map(model.get_layer, TOWERS)

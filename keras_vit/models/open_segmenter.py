@@ -43,15 +43,53 @@ def open_segmenter(image: keras.Model, text: keras.Model, decoder: FiLMDecoder, 
     Returns:
         A functional `keras.Model` from `{"images": (batch, height, width, channels), "texts": (texts, length)}` to
         logits of masks, float32 `(batch, height, width, texts)`. Called directly, it takes any two numbers of images
-        and texts. Its layer `image` also returns the tokens of the blocks, after the embedding.
+        and texts; of a decoder with `pairs`, as many of both, and each image has one mask. Its layer `image` also
+        returns the tokens of the blocks, after the embedding.
     """
     tokens = [image.get_layer(f"block_{i}").output for i in blocks]
     image = Model(image.inputs[0], [image.outputs[0], *tokens], name=PARTS[0])
-    text = Model(text.inputs[0], text.outputs[0], name=PARTS[1])
+    return joined(image, Model(text.inputs[0], text.outputs[0], name=PARTS[1]), decoder)
+
+
+def joined(image, text, decoder):
+    """Returns the segmenter of the nested models `image`, which returns an embedding and tokens, and `text`."""
     images = keras.Input(image.input_shape[1:], dtype=image.inputs[0].dtype, name="images")
     texts = keras.Input(text.input_shape[1:], dtype=text.inputs[0].dtype, name="texts")
     _, *tokens = image(images)
     return Model({"images": images, "texts": texts}, decoder([*tokens, text(texts)]), name="open_segmenter")
+
+
+def with_pairs(model, pairs):
+    """Returns a segmenter whose decoder has `pairs` as said: the model itself, or one of its towers and a new decoder.
+
+    Args:
+        model: A model as from `open_segmenter`.
+        pairs: Whether each image has its own text, as in training, or all images have all texts.
+    """
+    image, text, decoder = map(model.get_layer, PARTS)
+    if decoder.pairs == pairs:
+        return model
+    return joined(image, text, decoder_with_pairs(decoder, pairs))
+
+
+def decoder_with_pairs(decoder, pairs):
+    """Returns a decoder with the weights of another, whose `pairs` are as said."""
+    if decoder.pairs == pairs:
+        return decoder
+    other = FiLMDecoder.from_config({**decoder.get_config(), "pairs": pairs})
+    other.build([x.shape for x in decoder.input])
+    other.set_weights(decoder.get_weights())
+    return other
+
+
+def needed(model):
+    """Returns a segmenter without what no mask depends on: blocks above those of the decoder, and the embedding."""
+    image, text, decoder = map(model.get_layer, PARTS)
+    seen = Model(image.inputs[0], image.outputs[1:], name=PARTS[0])
+    inputs = {name: keras.Input(x.shape[1:], dtype=x.dtype, name=name) for name, x in model.input.items()}
+    tokens = seen(inputs["images"])
+    tokens = tokens if isinstance(tokens, list) else [tokens]
+    return Model(inputs, decoder([*tokens, text(inputs["texts"])]), name=model.name)
 
 
 def is_open_segmenter(model):

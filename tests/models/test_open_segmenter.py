@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit.models.open_segmenter import is_open_segmenter, mask_decoder
+from keras_vit.models.open_segmenter import is_open_segmenter, mask_decoder, needed, with_pairs
 from keras_vit.traits import Traits
 from tests import clipsegs, owls
 from tests.towers import two_towers
@@ -22,6 +22,21 @@ def test_a_mask_for_each_image_and_each_text(tmp_path):
     model.save(tmp_path / "clipseg.keras")
     again = keras.models.load_model(tmp_path / "clipseg.keras")
     np.testing.assert_allclose(np.asarray(again({"images": IMAGES, "texts": IDS})), found, atol=1e-6)
+
+
+def test_each_image_with_its_own_text_and_back():
+    model = clipsegs.shared()
+    assert with_pairs(model, False) is model
+    paired = with_pairs(model, True)
+    inputs = {"images": IMAGES, "texts": IDS[:2]}
+    every, own = np.asarray(model(inputs)), np.asarray(paired(inputs))
+    assert paired.output_shape == (None, 24, 24, 1) and is_open_segmenter(paired)
+    np.testing.assert_allclose(own, np.stack([every[0, ..., 0], every[1, ..., 1]])[..., None], atol=1e-5)
+    np.testing.assert_allclose(np.asarray(with_pairs(paired, False)(inputs)), every, atol=1e-6)
+    less = needed(paired)
+    np.testing.assert_allclose(np.asarray(less(inputs)), own, atol=1e-6)
+    names = {layer.name for layer in less.get_layer("image").layers}
+    assert "block_2" in names and not {"norm", "pool", "head"} & names  # nor what comes after
 
 
 def test_what_is_a_segmenter():

@@ -34,15 +34,16 @@ class FiLMDecoder(Layer):
         epsilon: Epsilon of the normalizations.
         conditions: Number of conditions that the layer keeps as a weight, `(units, conditions)`; `None` if they are an
             input. Defaults to `None`.
+        pairs: Whether each image has its own condition, as in training. Defaults to `False`: all images have all.
 
     Call arguments:
         inputs: Tokens of each block, the deepest last, then the conditions, unless the layer keeps them: a list.
 
     Input shape:
-        `(batch, tokens, any width)` for each block; then `(conditions, units)`.
+        `(batch, tokens, any width)` for each block; then `(conditions, units)`, with `pairs` `(batch, units)`.
 
     Output shape:
-        `(batch, rows * patch_size, columns * patch_size, conditions)`, float32 logits.
+        `(batch, rows * patch_size, columns * patch_size, conditions)`, float32 logits; with `pairs` one condition.
 
     Raises:
         ValueError: For an argument outside its range, or inputs of other shapes.
@@ -69,10 +70,13 @@ class FiLMDecoder(Layer):
         refined: Switch = False,
         epsilon: AboveZero = 1e-5,
         conditions: Positive | None = None,
+        pairs: Switch = False,
         **kwargs,
     ):
         super().__init__(**kwargs)
         checks.heads_and_hidden(num_heads, mlp_dim)
+        if pairs and conditions:
+            raise ValueError(f"Conditions of pairs are an input. Received: pairs=True, conditions={conditions}")
         if refined and patch_size < 4:
             raise ValueError(f"`patch_size` must be at least 4 with refined=True. Received: patch_size={patch_size}")
         self.grid = checks.pair("grid", grid)
@@ -85,6 +89,7 @@ class FiLMDecoder(Layer):
         self.refined = refined
         self.epsilon = epsilon
         self.conditions = conditions
+        self.pairs = pairs
 
     @property
     def size(self):
@@ -136,18 +141,19 @@ class FiLMDecoder(Layer):
     def call(self, inputs, training=None):
         if self.conditions:
             conditions = ops.cast(ops.transpose(self.vectors), self.compute_dtype)
-            tokens, pairs = _listed(inputs), (-1, self.conditions)
+            tokens, counts = _listed(inputs), (-1, self.conditions)
         else:
             *tokens, conditions = inputs
-            pairs = (ops.shape(tokens[0])[0], -1)
-        scale, shift = (ops.expand_dims(film(conditions), 1) for film in (self.film_mul, self.film_add))
+            counts = (-1, 1) if self.pairs else (ops.shape(tokens[0])[0], -1)
+        axes = (1, 2) if self.pairs else 1  # (batch, 1, 1, width), or (conditions, 1, width)
+        scale, shift = (ops.expand_dims(film(conditions), axes) for film in (self.film_mul, self.film_add))
         inside, x = (tokens[0].shape[1], self.width), 0
         for i, (reduce, block) in enumerate(zip(self.reduces, self.blocks)):
             reduced = reduce(tokens[-1 - i])  # (batch, tokens, width)
             if i <= self.condition_at:
                 x = x + reduced
             else:
-                x = ops.reshape(x, (*pairs, *inside)) + ops.expand_dims(reduced, 1)
+                x = ops.reshape(x, (*counts, *inside)) + ops.expand_dims(reduced, 1)
             if i == self.condition_at:
                 x = scale * ops.expand_dims(x, 1) + shift  # (batch, conditions, tokens, width)
             x = block(ops.reshape(x, (-1, *inside)), training=training)  # (batch * conditions, tokens, width)
@@ -155,7 +161,7 @@ class FiLMDecoder(Layer):
         x = ops.reshape(x[:, inside[0] - rows * columns :], (-1, rows, columns, self.width))
         for up in self.ups:
             x = up(x)
-        x = ops.reshape(x, (*pairs, *self.size))
+        x = ops.reshape(x, (*counts, *self.size))
         return ops.transpose(x, (0, 2, 3, 1))  # (batch, height, width, conditions)
 
     def _parted(self, input_shape):
@@ -176,7 +182,7 @@ class FiLMDecoder(Layer):
                 )
         if len(of_conditions) != 2 or of_conditions[1] != self.units:
             raise ValueError(f"Conditions must be (conditions, {self.units}). Received: shape {of_conditions}")
-        return shapes[0][0], *self.size, of_conditions[0]
+        return shapes[0][0], *self.size, 1 if self.pairs else of_conditions[0]
 
     def compute_output_spec(self, inputs, training=None):
         shape = inputs.shape if hasattr(inputs, "shape") else [x.shape for x in inputs]

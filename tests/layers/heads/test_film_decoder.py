@@ -59,6 +59,21 @@ def test_each_condition_has_a_mask_of_its_own():
     assert abs(together[..., 0] - together[..., 1]).max() > 0.01
 
 
+@pytest.mark.parametrize("at", [0, 1])
+def test_pairs_have_the_mask_of_their_own_condition(at):
+    layer, paired = decoder(condition_at=at), decoder(condition_at=at, pairs=True)
+    layer([*TOKENS, CONDITIONS])
+    filled(layer)
+    conditions = CONDITIONS[:2]
+    assert paired([*TOKENS, conditions]).shape == (2, 16, 16, 1)
+    paired.set_weights(layer.get_weights())
+    every = np.asarray(layer([*TOKENS, conditions]))
+    wanted = np.stack([every[0, ..., 0], every[1, ..., 1]])[..., None]
+    np.testing.assert_allclose(np.asarray(paired([*TOKENS, conditions])), wanted, atol=1e-5)
+    assert abs(every[0, ..., 0] - every[0, ..., 1]).max() > 0.01
+    assert FiLMDecoder.from_config(paired.get_config()).pairs
+
+
 def test_tokens_of_one_block():
     layer = FiLMDecoder((2, 2), 8, 5, conditions=2, **SMALL)
     model = keras.Sequential([keras.Input((5, 8)), layer])
@@ -74,5 +89,6 @@ def test_bad_input():
         (lambda: decoder()([TOKENS[0][:, 2:], CONDITIONS]), "of one number from 4 on. Received: shapes"),
         (lambda: FiLMDecoder((2, 2), 3, 5, refined=True), "at least 4 with refined=True. Received: patch_size=3"),
         (lambda: FiLMDecoder((2, 0), 8, 5), "Received: grid="),
+        (lambda: decoder(pairs=True, conditions=2), "of pairs are an input. Received: pairs=True, conditions=2"),
     ]
     assert not unexpected(calls)
