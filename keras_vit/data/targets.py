@@ -119,6 +119,7 @@ KINDS = {
     ),
     "segmentation_masks": Kind(
         usual=("segmentation_mask", "segmentation_masks", "mask", "masks", "annotation"),
+        cells=table_cells.FileNames,
         values=target_values.masks,
         array=target_arrays.masks,
         record=tf.string,

@@ -95,6 +95,8 @@ def _table_of(folder, root, columns, targets):
     above = [folder, *(place for place in folder.parents if root in (place, *place.parents))]
     file = next(filter(None, map(table_file.find, above)), None)
     wanted_targets = [name for name in targets if name in table.CELLS]
+    if "texts" not in targets and "segmentation_masks" not in columns:  # masks are files next to the images then
+        wanted_targets = [name for name in wanted_targets if name != "segmentation_masks"]
     apart = groups.alone(columns)  # their table need not have the targets, see `groups.added`
     if file is None:
         stated_columns = () if apart else columns
@@ -130,8 +132,14 @@ def _with_table(file, folder, data, targets, split):
     unnamed = sum(map(is_image, files_in(folder))) - rows.below
     if unnamed > 0:
         left_out(f"{unnamed} images that {file.name} does not name")
-    digests, readable = _readable(rows.paths, data.bad_images)
+    masks = rows.targets.get("segmentation_masks")
+    checked = None if masks is None else mask_folder.seen(rows.paths, masks)
+    digests, readable = _readable(rows.paths, data.bad_images, checked)
     held = {name: values[readable] for name, values in rows.targets.items()}
+    if checked is not None:
+        checked = [checked[i] for i in readable]
+        mask_folder.check_sizes([(rows.paths[i], masks[i]) for i in readable], checked)
+        held["segmentation_masks"] = mask_folder.items(masks[readable], checked)
     of_rows = None if rows.groups is None else rows.groups[readable]
     paths = np.array(rows.paths, object)[readable]
     return Source(paths, held, rows.class_names, files=True, groups=of_rows, digests=digests)
@@ -169,9 +177,7 @@ def _with_masks(folder, data):
         )
     images, _ = image_files(folder / "images", ["."])
     pairs = mask_folder.pairs(images, folder)
-    checked = mask_folder.inspect([mask for _, mask in pairs])
-    seen = zip(checked, pairs, inspection.inspect_all(images))
-    return _masked(pairs, [mask_frames.seen_mask(mask, pair[1], image) for mask, pair, image in seen], data)
+    return _masked(pairs, mask_folder.seen(images, [mask for _, mask in pairs]), data)
 
 
 def _with_objects(folder, root, data):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_vit.data import inspection
+from keras_vit.data import inspection, mask_frames
 from keras_vit.data.augment import masks
 from keras_vit.data.readers import paired_files
 from keras_vit.data.readers.paired_files import more
@@ -29,6 +29,12 @@ def inspect(paths):
             f"Received: {wrong[0]}{more(wrong)}"
         )
     return checked
+
+
+def seen(images, paths):
+    """Returns the `masks.Mask` of each file as its image is seen; errors as of `inspect`."""
+    each = zip(inspect(paths), paths, inspection.inspect_all(images))
+    return [mask_frames.seen_mask(mask, path, image) for mask, path, image in each]
 
 
 def check_sizes(pairs, checked, what="mask"):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.data.readers import table_file
-from keras_vit.data.readers.table_cells import Groups, group_of
+from keras_vit.data.readers.table_cells import FileNames, Groups, group_of
 from keras_vit.data.targets import KINDS, usual
 from keras_vit.utils import checks
 from keras_vit.utils.folders import files_in, is_image
@@ -36,7 +36,7 @@ class Table(NamedTuple):
     targets: dict[str, np.ndarray]
     class_names: tuple[str, ...]
     groups: np.ndarray | None  # a number for each image; images of one group belong together
-    below: int  # images in the folder that the table names, those of other splits too
+    below: int  # images in the folder that the table names, those of other splits and of masks too
 
 
 def column_of(target, columns, header):
@@ -71,7 +71,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
 
     Returns:
         A `Table`. `"labels"` is int32 `(n,)`, `"multilabels"` int8 `(n, classes)`, `"numbers"` float32 `(n, columns)`,
-        `"texts"` `(n,)`, a tuple of texts each. With texts an image may be in several rows, which are then a group.
+        `"texts"` `(n,)`, a tuple of texts each, `"segmentation_masks"` `(n,)`, paths. With texts an image may be in
+        several rows, which are then a group.
         Class names are those of the whole table, sorted.
 
     Raises:
@@ -94,7 +95,10 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         name: (maker.parse, slice(at, at + len(maker.columns))) for (name, maker), at in zip(makers.items(), places)
     }
     files, lines, kept, splits, divided = Files(file.parent), {}, [], {}, set()
-    bad, wrong, named_below = [], 0, 0
+    others = {name: set() for name, maker in makers.items() if isinstance(maker, FileNames)}  # files of targets
+    for name in others:
+        makers[name].files = files
+    bad, wrong = [], 0
     below = "".join(f"{part}/" for part in base.relative_to(file.parent).parts)
     for number, cells in passing(table_file.read(file, names), "rows of the table: {n:,}", 2.0, every=10_000):
         try:
@@ -111,12 +115,13 @@ def read(file, base, columns, targets, split=None, *, skip=False):
         if "splits" in row and splits.setdefault(path, row["splits"]) != row["splits"]:
             divided.add(path)
         inside = path.startswith(below)
-        named_below += inside
         inside = inside and (split is None or composed(split) == row.get("splits"))
         if inside:
             kept.append(path)
         for name, value in row.items():
             makers[name].add(value, inside)
+        for name, found in others.items():
+            found.add(row[name])
     if bad and not (skip and lines):
         raise ValueError(
             f"{wrong} rows of {str(file)!r} are wrong. Repair them, or leave them out with data.bad_images=skip:\n  "
@@ -138,6 +143,8 @@ def read(file, base, columns, targets, split=None, *, skip=False):
     if groups is None and len(set(kept)) < len(kept):
         groups = np.array([group_of(path) for path in kept], "int64")
     class_names = next((makers[name].names() for name in ("labels", "multilabels") if name in makers), ())
+    every = itertools.chain(lines, *(found - lines.keys() for found in others.values()))
+    named_below = sum(path.startswith(below) for path in every)
     return Table([files.start + path for path in kept], made, class_names, groups, named_below)
 
 

@@ -84,6 +84,31 @@ class Numbers:
         return np.frombuffer(self.rows, "float32").reshape(-1, len(self.columns)).copy()
 
 
+class FileNames:
+    """One file for each row, such as its mask, by its path below the folder of the table."""
+
+    files = None  # the `table.Files` of the table
+
+    def __init__(self, columns, said=None):
+        if len(columns) != 1:
+            raise ValueError(f"Files must be in one column. Received: {', '.join(map(repr, columns))}")
+        self.columns = columns
+        self.rows = []
+
+    def parse(self, cells):
+        """Returns the path below the folder; raises ValueError if there is no such file."""
+        if cells[0] is None:
+            raise ValueError(f"{self.columns[0]!r} is empty")
+        return self.files.path_of(cells[0])
+
+    def add(self, path, inside=True):
+        if inside:
+            self.rows.append(self.files.start + path)
+
+    def made(self):
+        return np.array(self.rows, object)
+
+
 class Groups(Labels):
     """A group for each row, by its name, which has the same number in every table."""
 

@@ -188,7 +188,7 @@ def test_a_folder_takes_what_its_table_has(folder):
     for columns, message in (
         (
             {"label": "age"},
-            "may name the columns of images, labels, multilabels, numbers, texts, groups, splits. Received: 'label'",
+            "may name the columns of images, labels, multilabels, numbers, texts, seg.*, splits. Received: 'label'",
         ),
         (
             {"groups": "id"},
