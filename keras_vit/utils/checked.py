@@ -100,9 +100,12 @@ def _words(hint):
 def only_with(switch, default, rule=None):
     """Returns a field of an option that another one, `switch`, turns on: without it, it must have its default value.
 
-    Files of options name it only where the switch is on. `rule` says in an error what it needs.
+    Files of options name it only where the switch is on. `rule` says in an error what it needs. `default` may be a
+    field too, as from `number`, whose range holds.
     """
-    return field(default=default, metadata={"only_with": switch, "rule": rule})
+    own = default.metadata if isinstance(default, dataclasses.Field) else {}
+    default = default.default if isinstance(default, dataclasses.Field) else default
+    return field(default=default, metadata={**own, "only_with": switch, "rule": rule})
 
 
 def applied(options):

@@ -8,7 +8,7 @@ import pytest
 import keras_vit
 from keras_vit import config
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Weights
-from keras_vit.utils.checked import Checked, applied, only_with
+from keras_vit.utils.checked import Checked, applied, number, only_with
 
 pytestmark = pytest.mark.backend
 
@@ -103,6 +103,7 @@ def test_a_recipe_holds_python_s_numbers():
 class Switched(Checked):
     several: bool = False
     limits: tuple[float, ...] = only_with("several", ())
+    share: float = only_with("several", number(0.5, most=1))
 
 
 def test_an_option_may_need_another_one():
@@ -110,4 +111,8 @@ def test_an_option_may_need_another_one():
     with pytest.raises(ValueError, match=r"Switched.limits needs several=True. Received: limits=\(0.5,\) without"):
         Switched(limits=(0.5,))
     assert applied(Switched()) == {"several": False}
-    assert applied(Switched(several=True)) == {"several": True, "limits": ()}
+    assert applied(Switched(several=True)) == {"several": True, "limits": (), "share": 0.5}
+    with pytest.raises(ValueError, match=r"Switched.share must be at least 0 and at most 1. Received: 2.0"):
+        Switched(several=True, share=2.0)
+    with pytest.raises(ValueError, match=r"Switched.share needs several=True. Received: share=0.3 without"):
+        Switched(share=0.3)
