@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import keras
 import numpy as np
 
+from keras_vit.models.text import text_tower
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.text import learn_words, tokenizer
@@ -17,40 +18,12 @@ from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import quoted, warn
 
 AT_ONCE = 10_000  # texts to tokenize in a batch
+TEXT = {"width": 256, "depth": 4, "num_heads": 4}  # arguments of a text tower that is trained from scratch
+OWN = ("vocabulary", "length", "end", "projection", "metadata", "name")  # its arguments that the task sets
 
 
-@dataclass(frozen=True, repr=False)
-class TextTask(Task):
-    """Base class of a task whose model takes images and texts.
-
-    The model takes a dictionary: `"images"`, `(batch, height, width, channels)`, 0..255, and `"texts"`, int32 ids,
-    `(batch, length)`.
-
-    Args:
-        words: Vocabulary, as `tokenizer` takes it; by default learned from the training texts. It is saved with the
-            model.
-        tokens: Instead of `words`, a published tokenizer: a source of `tokenizer`.
-        letters: Whether to learn a vocabulary of characters, with spaces and upper case, such as to read lines of text;
-            else of lower-case words.
-        vocabulary: Largest size of a learned vocabulary.
-        length: Number of ids of a text. Longer texts are cut, with a warning that counts them.
-        draw: If images have several texts: `"one"` trains on one text at a time, drawn at random; `"some"` on several,
-            joined in random order, as for tags.
-        example: Text that the demo shows first.
-    """
-
-    asks: ClassVar[str] = "Text"  # label of the text field in the demo
-    inputs = ("images", "texts")
-    targets = ("texts",)
-    refuses = refusals.each(refusals.MIXES, "Texts are not blended with their images.")
-
-    words: tuple[str, ...] = ()
-    tokens: str = ""
-    letters: bool = False
-    vocabulary: int = number(1000, low=3)
-    length: int = number(32, low=2)
-    draw: Literal["one", "some"] = "one"
-    example: str = ""
+class ReadsTexts:
+    """What tasks with texts do with them; their fields are those of `TextTask`."""
 
     def check(self, recipe=None):
         super().check(recipe)
@@ -102,6 +75,19 @@ class TextTask(Task):
     def of_model(self, model):
         table = _stated_of(model).get("words")
         return dataclasses.replace(self, words=tuple(table)) if table and not self.words else self
+
+    def new_tower(self, options, dtype=None):
+        """Returns a `text_tower` for the task's ids and words, without what `OWN` names.
+
+        Args:
+            options: Other arguments of `text_tower`; `TEXT` has the sizes that they may leave out.
+            dtype: Precision policy.
+        """
+        rows, end = self.rows()
+        metadata = {"words": list(self.words)} if self.words else {"tokens": self.tokens}
+        pooled = {"pooling": "first"} if end is None else {"pooling": "end", "end": end}  # some tokenizers have no end
+        options = {**TEXT, "causal": False, "dtype": dtype, **pooled, **options}
+        return text_tower(vocabulary=rows, length=self.length, metadata=metadata, **options)
 
     def rows(self):
         """Returns the size of the vocabulary, and the id that ends a text, or `None`."""
@@ -202,6 +188,40 @@ class TextTask(Task):
     def text_of(self, ids):
         """Returns the text of ids, `(length,)`, up to its end; `""` without a tokenizer."""
         return self.ids_of().texts([ids])[0].strip() if self.words or self.tokens else ""
+
+
+@dataclass(frozen=True, repr=False)
+class TextTask(ReadsTexts, Task):
+    """Base class of a task whose model takes images and texts.
+
+    The model takes a dictionary: `"images"`, `(batch, height, width, channels)`, 0..255, and `"texts"`, int32 ids,
+    `(batch, length)`.
+
+    Args:
+        words: Vocabulary, as `tokenizer` takes it; by default learned from the training texts. It is saved with the
+            model.
+        tokens: Instead of `words`, a published tokenizer: a source of `tokenizer`.
+        letters: Whether to learn a vocabulary of characters, with spaces and upper case, such as to read lines of text;
+            else of lower-case words.
+        vocabulary: Largest size of a learned vocabulary.
+        length: Number of ids of a text. Longer texts are cut, with a warning that counts them.
+        draw: If images have several texts: `"one"` trains on one text at a time, drawn at random; `"some"` on several,
+            joined in random order, as for tags.
+        example: Text that the demo shows first.
+    """
+
+    asks: ClassVar[str] = "Text"  # label of the text field in the demo
+    inputs = ("images", "texts")
+    targets = ("texts",)
+    refuses = refusals.each(refusals.MIXES, "Texts are not blended with their images.")
+
+    words: tuple[str, ...] = ()
+    tokens: str = ""
+    letters: bool = False
+    vocabulary: int = number(1000, low=3)
+    length: int = number(32, low=2)
+    draw: Literal["one", "some"] = "one"
+    example: str = ""
 
 
 @functools.lru_cache(maxsize=8)

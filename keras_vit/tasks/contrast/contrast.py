@@ -7,19 +7,16 @@ import keras
 import numpy as np
 
 from keras_vit.models.backbone import TOWERS
-from keras_vit.models.text import text_tower
 from keras_vit.models.two_towers import two_towers
 from keras_vit.tasks import refusals
 from keras_vit.tasks.contrast.pair_loss import PairLoss
 from keras_vit.tasks.contrast.recall_tally import RecallTally
 from keras_vit.tasks.measured import Measured
-from keras_vit.tasks.texts import TextTask
+from keras_vit.tasks.texts import OWN, TextTask
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
-TEXT = {"width": 256, "depth": 4, "num_heads": 4}  # arguments of a text tower that is trained from scratch
 FIRST = {"softmax": {}, "sigmoid": {"scale": float(np.log(10.0)), "bias": -10.0}}  # of `Similarity`: CLIP's, SigLIP's
-OWN = ("vocabulary", "length", "end", "projection", "metadata", "name")  # text tower arguments that the task sets
 UNFIT = ("optim.accumulate", "optim.lora", "optim.layer_decay")
 
 
@@ -102,14 +99,7 @@ class Contrast(TextTask):
             return self._started(arguments)
         fixed = {"num_classes": self.width, **({"head": "new"} if arguments.get("weights") else {})}
         image = self.vit(**{**arguments, **fixed})
-        rows, end = self.rows()
-        text = text_tower(
-            vocabulary=rows,
-            length=self.length,
-            projection=self.width,
-            metadata={"words": list(self.words)} if self.words else {"tokens": self.tokens},
-            **{**TEXT, "causal": False, **_pooled(end), **self.text},
-        )
+        text = self.new_tower({**self.text, "projection": self.width})
         return two_towers(image, text, pairs=True, **FIRST[self.loss])
 
     def _started(self, arguments):
@@ -165,11 +155,6 @@ class Contrast(TextTask):
         """Returns the text and its similarity, from a pair, `(2, width)` or wider, and `"texts"`, ids, `(length,)`."""
         text = self.text_of(example["texts"])
         return f"{text + ': ' if text else ''}{self.heading(output)}"
-
-
-def _pooled(end):
-    """Returns the pooling of a text tower: at the id of the end; at the first token if a tokenizer has no end."""
-    return {"pooling": "first"} if end is None else {"pooling": "end", "end": end}
 
 
 def cosine(pair):
