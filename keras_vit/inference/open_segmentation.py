@@ -13,8 +13,8 @@ from keras_vit.inference.queries import batches
 from keras_vit.layers import FiLMDecoder
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill
-from keras_vit.models.metadata import keep
-from keras_vit.models.open_segmenter import PARTS
+from keras_vit.models.metadata import keep, metadata
+from keras_vit.models.open_segmenter import PARTS, decoder_with_pairs
 from keras_vit.models.outputs import check_labels
 from keras_vit.models.segment_outputs import resized
 from keras_vit.preparing.preprocessing import Preparation
@@ -30,7 +30,9 @@ class _Parts:
 
     def __init__(self, model):
         traits_of(model, RULE, structure="open_segmenter")
-        self.image, self.text, self.decoder = map(model.get_layer, PARTS)
+        self.image, self.text, decoder = map(model.get_layer, PARTS)
+        self.decoder = decoder_with_pairs(decoder, False)  # of a run: each image with its own text
+        self.sentences = metadata(model).get("prompts") == "texts"  # trained on these alone
         self.preparation = Preparation(keras.Model(self.image.inputs[0], self.image.outputs[0]))
         resize = self.preparation.rule["resize"]
         if resize != "direct":
@@ -58,13 +60,14 @@ def segment_prompts(
     bilinearly to the size of each image.
 
     Args:
-        model: A model from `from_pretrained("hf://CIDAS/clipseg-rd64-refined")` or another CLIPSeg.
+        model: A model from `from_pretrained("hf://CIDAS/clipseg-rd64-refined")` or another CLIPSeg; or of a run of
+            `Segment(text=True)`.
         images: Image files or other images that `preprocess` takes, of any sizes; or a single one.
         prompts: A list of texts, such as `["a pipe", "rust"]`, and examples: an array, a Pillow image or a
             `pathlib.Path` of a picture, all of which is the example. Crop it, and darken its background. Or embeddings
             as from `prompt_vectors`, `(prompts, units)`.
         tokens: What makes ids of texts: a `tokenizer`, or the folder or repository that it is read from. Not needed
-            without texts.
+            without texts, nor by a model with a table of words.
         batch_size: Number of images that are computed at once; a smaller last batch costs as much as a whole one.
 
     Returns:
@@ -72,7 +75,8 @@ def segment_prompts(
 
     Raises:
         TypeError, ValueError: For another model; for prompts that are not as above, a text that is longer than the
-            tower's table or another checkpoint's tokenizer; and as `preprocess`.
+            tower's table or another checkpoint's tokenizer; for an example, of a model whose towers were trained on
+            texts alone; and as `preprocess`.
 
     Example:
 
@@ -142,6 +146,11 @@ def _vectors(parts, prompts, tokens):
             raise ValueError(
                 "A prompt must be a text, or an image: an array, a Pillow image or a pathlib.Path. "
                 f"Received: {checks.shown(wrong[0]):.100}"
+            )
+        if parts.sentences:
+            raise ValueError(
+                "This model was trained on sentences: its image tower has no embeddings that mean what texts do. Pass "
+                f"texts. Received: {len(examples)} examples"
             )
         pixels = (pixels for pixels, _ in batches(parts.preparation, examples, 1))
         vectors[np.logical_not(texts)] = np.concatenate([run(embed, each) for each in pixels])

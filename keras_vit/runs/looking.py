@@ -117,7 +117,7 @@ def _attention(trained, examples, outputs, titles):
 
 
 def _nothing(trained, examples, outputs, titles):
-    """Returns `None`: a model that draws images looks at none."""
+    """Returns `None`: a model that draws images looks at none, and the mask of a sentence is drawn as a picture."""
 
 
 def _written(trained, examples, outputs, titles):
@@ -159,7 +159,8 @@ def _attended(trained, examples, outputs, titles):
     return plots.plot_attention(about.tower, images, titles, "relevance" if support else "rollout")
 
 
-FIGURES = {"dit": _nothing, "captioner": _written, "towers": _similar}  # by `Traits.structure`; others `_attended`
+# By `Traits.structure`; others are `_attended`.
+FIGURES = {"dit": _nothing, "open_segmenter": _nothing, "captioner": _written, "towers": _similar}
 
 
 def _heats(about, clips):

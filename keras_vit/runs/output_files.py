@@ -147,6 +147,7 @@ USUAL = Written()
 KINDS = {  # by the names of `models.kinds.KINDS`; those that are not here are `USUAL`
     "labels": Written(entries=labels, columns=("image_id", "name", "value", "threshold", "holds")),
     "masks": Written(keeps=image_size, save=mask_file),
+    "label_masks": Written(keeps=image_size, save=mask_file),
     "boxes": Written(
         keeps=image_size,
         save=boxes_file,

@@ -5,6 +5,16 @@ from typing import Any, ClassVar
 
 from keras_vit.utils import checks
 
+
+def _places(**values):
+    """Raises ValueError unless every value is a list of different integers, 0 or more, in their order."""
+    for name, value in values.items():
+        each = checks.sequence(name, value)
+        checks.whole(**{f"{name}[{i}]": place for i, place in enumerate(each)})
+        if not each or list(each) != sorted({*each}):
+            raise ValueError(f"`{name}` must be different numbers in their order. Received: {checks.shown(value)}")
+
+
 RANGES = {
     "width": checks.positive,
     "depth": checks.positive,
@@ -13,6 +23,10 @@ RANGES = {
     "upscales": checks.whole,
     "masked": checks.switch,
     "box_weight": checks.not_negative,
+    "num_heads": checks.positive,
+    "mlp_dim": checks.positive,
+    "refined": checks.switch,
+    "blocks": _places,
 }
 
 

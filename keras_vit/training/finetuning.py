@@ -15,6 +15,7 @@ from keras_vit.models.backbone import (
     merged_values,
     without_lora,
 )
+from keras_vit.models.open_segmenter import PARTS, is_open_segmenter
 from keras_vit.training import devices, state
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import calls_of, sublayers
@@ -34,7 +35,8 @@ def freeze(model: keras.Model, upto: int | str | None) -> keras.Model:
     Args:
         model: A model of `keras_vit.vit`, or one with such a model nested in it. Then the layers with weights after the
             nested ViT are the head, and the layers before it are frozen with its patches. Of two towers, the image
-            tower is frozen, and its head too by `"all"`: Zhai et al. 2022 (arXiv:2111.07991), LiT.
+            tower is frozen, and its head too by `"all"`: Zhai et al. 2022 (arXiv:2111.07991), LiT. Of a segmenter of
+            texts, `"all"` freezes both towers and trains the decoder: CLIPSeg (arXiv:2112.10003).
         upto: `None` to train everything; the number of blocks to freeze, with everything before them (0 freezes only
             what comes before the first block); `"all"` for a linear probe, which trains the head only.
 
@@ -185,8 +187,12 @@ def _blocks(model):
 def _parts(model):
     """Returns the layers that a linear probe freezes, and those that it trains, the head.
 
-    These have weights and come after a nested ViT, else after its blocks; of two towers, all but the image tower.
+    These have weights and come after a nested ViT, else after its blocks; of two towers, all but the image tower; of a
+    segmenter of texts, the decoder.
     """
+    if is_open_segmenter(model):
+        *towers, decoder = map(model.get_layer, PARTS)
+        return [layer for tower in towers for layer in tower.layers], [decoder]
     if has_towers(model):
         image = image_tower(model)
         return image.layers, [layer for layer in model.layers if layer is not image]

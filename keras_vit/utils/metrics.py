@@ -130,6 +130,8 @@ WORDS = {
     "ap50": ("AP50", ""),
     "mean_iou": ("mean IoU", ""),
     "iou": ("IoU", ""),
+    "overall_iou": ("overall IoU", ""),
+    "empty_accuracy": ("accuracy of empty masks", ""),
     "abs_rel": ("absolute relative error", ""),
     "delta1": ("share of pixels right within a factor of 1.25", ""),
     "mae": ("mean error", OWN),

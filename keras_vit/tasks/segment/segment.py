@@ -1,13 +1,18 @@
-"""Segmentation: a class for every pixel, or objects with a mask each. `Semantic` and `Objects` hold the rules."""
+"""Segmentation: a class for every pixel, objects with a mask each, or what a sentence says.
+
+`Semantic`, `Objects` and `Described` hold the rules.
+"""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.heads import WithHead
+from keras_vit.tasks.segment.described import Described
 from keras_vit.tasks.segment.objects import Objects
 from keras_vit.tasks.segment.semantic import Semantic
+from keras_vit.tasks.texts import ReadsTexts
 from keras_vit.utils.checked import number, only_with
 
 HEADS = {
@@ -15,19 +20,26 @@ HEADS = {
     "mask": {"depth": 2, "width": None},
     "dpt": {"width": None},
     "queries": {"queries": None, "depth": None, "upscales": None, "masked": True},
+    "film": {"width": 64, "num_heads": 4, "mlp_dim": 2048, "refined": False, "blocks": None},  # CLIPSeg's
 }
 OTHER = "kind='instance' or 'panoptic'"
+TEXT = "text=True"
 KINDS = {"semantic": Semantic, "instance": Objects, "panoptic": Objects}
 
 
 @dataclass(frozen=True, repr=False)
-class Segment(WithHead, Task):
-    """Segmentation: a class for every pixel, or objects with a mask each.
+class Segment(WithHead, ReadsTexts, Task):
+    """Segmentation: a class for every pixel, objects with a mask each, or what a sentence says.
 
     With `kind="semantic"` the model returns logits, float32 `(batch, height, width, classes)`, at the size of its
     images. With `"instance"` it finds objects, with `"panoptic"` objects and regions such as sky: it returns a class
     and a mask for each of its queries, `(batch, queries, classes + 1 + rows * columns)`, see `QueryMasks`; after
     Kerssies et al. 2025 (arXiv:2503.19108, "EoMT").
+
+    With `text=True` each image has a sentence, and the model returns the logits of its pixels, float32
+    `(batch, height, width, 1)`; after Lüddecke and Ecker 2022 (arXiv:2112.10003, "CLIPSeg"). A mask is 1 where the
+    sentence is true, 0 elsewhere and 255 where it does not count. With `model.weights` of a CLIPSeg, or of a CLIP, and
+    `optim.freeze="all"` the decoder alone is trained; without, a text tower, the image tower and the decoder are new.
 
     Args:
         classes: Names of the classes, in the order of their values in the masks.
@@ -41,23 +53,35 @@ class Segment(WithHead, Task):
             `"queries"` has `queries`, the largest number of objects in an image, `depth`, the number of blocks that see
             them, and `upscales`, how often the patches are doubled for the masks: by default those of the weights, else
             100, 4 or a third of all blocks, and 2; and `masked`, whether queries attend inside their own masks during
-            most of training, by default true, see `QueryLearner`.
+            most of training, by default true, see `QueryLearner`. With `text=True` `"film"`, see `FiLMDecoder`: it has
+            `width`, `num_heads`, `mlp_dim`, `refined`, and `blocks`, the numbers of the blocks whose tokens it takes,
+            by default three: the last of each third of a new tower, and the 4th, 7th and 10th of 12 in `model.weights`.
         first: Of `"semantic"`, value of the first class in the masks.
         void: Of `"semantic"`, value of pixels that count in neither loss nor scores; `None` for 255 only, which is
             always void.
         class_weights: Of `"semantic"`, whether to weight the cross-entropy of a class inversely to its share of the
             pixels.
-        dice: Of `"semantic"`, weight of the Dice loss, 0 to 1; see `PixelLoss`.
+        dice: Of `"semantic"` and sentences, weight of the Dice loss, 0 to 1; see `PixelLoss` and `MaskLoss`.
         kind: `"semantic"`, `"instance"` or `"panoptic"`.
         stuff: Of `"panoptic"`, names of the classes that are regions, of which an image has one segment each; by
             default those that the data say.
         score: Of `"instance"` and `"panoptic"`, least score of a segment in pictures, answers and files. Average
             precision does not use it. By default 0.5, and 0.8.
         mask_size: Of the same, `(rows, columns)` of the model's masks; they are found in the model.
+        text: Whether a sentence says which pixels are meant. The options below are for `text=True`.
+        words, tokens, letters, vocabulary, length, draw, example: As in `Contrast`. Several texts of an image are
+            sentences with one meaning, for the same mask.
+        tower: Arguments of `text_tower`, such as `width`, `depth` and `num_heads`, for a new one; `model.weights` are
+            then of the image tower alone.
+        absent: Share of the training images that are asked for a sentence of another image of the batch, with an empty
+            mask; not for one that any row of theirs has.
+        threshold: Probability above which a pixel is found, in scores, pictures and files.
     """
 
+    asks: ClassVar[str] = "Sentence"
+
     parts = ("predicted", "true")
-    measured = ("score",)
+    measured = ("score", "threshold")
     refuses = refusals.of_whole("masks")
     heads = HEADS
 
@@ -70,10 +94,21 @@ class Segment(WithHead, Task):
     stuff: tuple[str, ...] | None = only_with("finds_objects", None, OTHER)
     score: float | None = only_with("finds_objects", None, OTHER)
     mask_size: tuple[int, int] | None = only_with("finds_objects", None, OTHER)
+    text: bool = only_with("described", False)
+    words: tuple[str, ...] = only_with("described", (), TEXT)
+    tokens: str = only_with("described", "", TEXT)
+    letters: bool = only_with("described", False, TEXT)
+    vocabulary: int = only_with("described", number(1000, low=3), TEXT)
+    length: int = only_with("described", number(32, low=2), TEXT)
+    draw: Literal["one", "some"] = only_with("described", "one", TEXT)
+    example: str = only_with("described", "", TEXT)
+    tower: dict[str, Any] | None = only_with("described", None, TEXT)  # noqa: RUF009
+    absent: float = only_with("described", number(0.2, below=1), TEXT)
+    threshold: float = only_with("described", number(0.5, low=0.001, most=0.999), TEXT)
 
     def __post_init__(self):
-        if self.finds_objects and self.head == "linear":
-            object.__setattr__(self, "head", "queries")
+        if self.head == "linear" and (self.finds_objects or self.text):
+            object.__setattr__(self, "head", "film" if self.text else "queries")
         super().__post_init__()
         self.rules.check_options()
 
@@ -83,9 +118,18 @@ class Segment(WithHead, Task):
         return self.kind != "semantic"
 
     @property
+    def described(self):
+        """Whether a sentence says which pixels are meant."""
+        return self.text
+
+    @property
     def rules(self):
-        """The rules of the kind, a `Semantic` or an `Objects`."""
-        return KINDS[self.kind](self)
+        """The rules of the kind, a `Semantic`, an `Objects` or a `Described`."""
+        return Described(self) if self.text else KINDS[self.kind](self)
+
+    @property
+    def inputs(self):
+        return self.rules.inputs if self.text else Task.inputs
 
     @property
     def targets(self):
@@ -108,27 +152,38 @@ class Segment(WithHead, Task):
     def on(self, source, arguments=None):
         return self.rules.on(source, arguments)
 
+    def read(self, source, training=False):
+        """Returns a split as it is, or with ids in place of texts, int32 `(images, length)` or with several texts."""
+        return self.rules.read(source, training) if self.text else source
+
+    def prepare(self, examples, seed):
+        """Returns examples as they are; with texts, one text of each image, and some that are not of it."""
+        return self.rules.prepare(examples, seed) if self.text else examples
+
     def of_model(self, model):
         return replace(self, **self.rules.of_model(model))
 
     def fits(self, model):
-        """Returns whether the model's output has the task's number of classes."""
+        """Returns whether the model's output has the task's number of classes, or one mask."""
         return self.rules.fits(model)
 
     def model(self, **arguments):
-        """Builds the model from images, `(batch, height, width, channels)`, 0..255, to logits."""
+        """Builds the model from images, `(batch, height, width, channels)`, 0..255, and ids of texts, to logits."""
         self.check()
         return self.rules.model(arguments)
 
     def learner(self, model, teacher=None):
-        """Returns the model itself, or a `QueryLearner` around it."""
+        """Returns the model itself, a `QueryLearner` around it, or the part of it that sentences train."""
         return self.rules.learner(model)
 
     def compiled(self, source):
         return self.rules.compiled(source)
 
     def batch(self, examples, augment, seed):
-        """Returns float32 images, 0..255, and maps `(batch, height, width, 1)`: of classes, or as in `QueryLoss`."""
+        """Returns float32 images, 0..255, and maps `(batch, height, width, 1)`: of classes, or as in `QueryLoss`.
+
+        With texts the images are in a dictionary with their ids.
+        """
         return self.rules.batch(examples)
 
     def callbacks(self, run):
@@ -141,7 +196,7 @@ class Segment(WithHead, Task):
         return self.rules.tally()
 
     def answer(self, output):
-        """Returns the share of pixels of each class, 0..1, or the objects of each class with the highest score."""
+        """Returns shares of the pixels by class, objects by class with their highest score, or what a text found."""
         return self.rules.answer(output)
 
     def listed(self, output, top):
@@ -155,6 +210,9 @@ class Segment(WithHead, Task):
     def heading(self, output):
         """Returns the three largest painted classes, or what objects there are, as text; `output` is of one image."""
         return self.rules.heading(output)
+
+    def caption(self, output, example):
+        return self.rules.caption(output, example) if self.text else super().caption(output, example)
 
     def legend(self):
         return self.rules.legend()

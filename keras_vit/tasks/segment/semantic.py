@@ -44,6 +44,8 @@ class Semantic:
                 "Segment.class_weights and dice are not for head='queries', whose loss has its own. "
                 f"Received: class_weights={task.class_weights}, dice={task.dice}"
             )
+        if task.head_kind == "film":
+            raise ValueError("Segment.head='film' is for text=True. Received: text=False")
 
     def check(self, recipe):
         task = self.task
