@@ -69,8 +69,13 @@ class Segment(WithHead, ReadsTexts, Task):
             precision does not use it. By default 0.5, and 0.8.
         mask_size: Of the same, `(rows, columns)` of the model's masks; they are found in the model.
         text: Whether a sentence says which pixels are meant. The options below are for `text=True`.
-        words, tokens, letters, vocabulary, length, draw, example: As in `Contrast`. Several texts of an image are
-            sentences with one meaning, for the same mask.
+        words: Vocabulary, as `tokenizer` takes it; by default learned from the training texts.
+        tokens: Instead of `words`, a published tokenizer: a source of `tokenizer`.
+        letters: Whether to learn a vocabulary of characters, else of lower-case words.
+        vocabulary: Largest size of a learned vocabulary.
+        length: Number of ids of a text. Longer texts are cut, with a warning that counts them.
+        draw: Of several texts in a row, sentences with one meaning: `"one"` is drawn at a time, or `"some"`, joined.
+        example: Sentence that the demo shows first.
         tower: Arguments of `text_tower`, such as `width`, `depth` and `num_heads`, for a new one; `model.weights` are
             then of the image tower alone.
         absent: Share of the training images that are asked for a sentence of another image of the batch, with an empty
