@@ -49,6 +49,7 @@ class DeformableDecoder(Layer):
     Call arguments:
         tokens: Tensor of tokens, or a list of several blocks'.
         return_queries: Whether to return the queries after each block and the map too.
+        return_first: Whether to return the vectors of the first stage's boxes too.
         return_attention_scores: Whether to return the last block's weights of the map's cells too, float32 `(batch,
             heads, queries, rows, columns)`; see `DeformableAttention`.
         training: Whether all groups are computed, and dropout is on.
@@ -59,7 +60,8 @@ class DeformableDecoder(Layer):
     Output shape:
         `(batch, 1 + depth, queries, 4 + units)`, in training `groups * queries`, float32: of the first stage, then
         after each block, the top, left, bottom and right as shares of the image, which may lie outside, and the logit
-        of each class. With `return_queries` also `(batch, depth, queries, width)` and `(batch, rows, columns, width)`.
+        of each class. With `return_queries` also `(batch, depth, queries, width)` and `(batch, rows, columns, width)`,
+        with `return_first` `(batch, queries, width)`.
 
     Raises:
         ValueError: For an argument outside its range, or another shape.
@@ -142,7 +144,7 @@ class DeformableDecoder(Layer):
         self.head = RefiningHead(self.units, name="head", dtype=dtype)
         self.head.build(x_shape)
 
-    def call(self, tokens, return_queries=False, return_attention_scores=False, training=None):
+    def call(self, tokens, return_queries=False, return_first=False, return_attention_scores=False, training=None):
         tokens, (rows, columns) = tokens if isinstance(tokens, (list, tuple)) else [tokens], self.grid
         tokens = [ops.cast(x, self.compute_dtype)[:, x.shape[1] - rows * columns :] for x in tokens]
         features = ops.reshape(ops.concatenate(tokens, axis=-1), (-1, rows, columns, sum(x.shape[-1] for x in tokens)))
@@ -151,7 +153,9 @@ class DeformableDecoder(Layer):
         count, batch = groups * self.queries, ops.shape(features)[0]
         cells = ops.reshape(features, (-1, rows * columns, self.width))
         firsts = [stage(cells, self.proposals, self.valid) for stage in self.stages[:groups]]
-        boxes, logits = (ops.concatenate(parts, axis=1) for parts in zip(*firsts))  # (batch, groups * queries, ...)
+        boxes, logits, first = (
+            ops.concatenate(parts, axis=1) for parts in zip(*firsts)
+        )  # (batch, groups * queries, _)
         references = refined(ops.stop_gradient(boxes), self.references[:count])
         positions = self._positions(references)
         x = ops.broadcast_to(ops.cast(self.query[:count], self.compute_dtype), (batch, count, self.width))
@@ -165,7 +169,8 @@ class DeformableDecoder(Layer):
             queries.append(tokenwise(self.norm, x))
             outputs.append(_packed(*self.head(queries[-1], references)))
         outputs = ops.stack(outputs, axis=1)
-        more = ([ops.stack(queries, axis=1), features] if return_queries else []) + scores
+        more = ([ops.stack(queries, axis=1), features] if return_queries else []) + ([first] if return_first else [])
+        more += scores
         return (outputs, *more) if more else outputs
 
     def _positions(self, references):
@@ -184,13 +189,14 @@ class DeformableDecoder(Layer):
         batch = tokens_shape[0][0] if isinstance(tokens_shape[0], (tuple, list)) else tokens_shape[0]
         return batch, 1 + self.depth, self.queries, 4 + self.units
 
-    def compute_output_spec(self, tokens, return_queries=False, training=None):
+    def compute_output_spec(self, tokens, return_queries=False, return_first=False, training=None):
         shape = self.compute_output_shape((tokens[0] if isinstance(tokens, (list, tuple)) else tokens).shape)
         outputs = keras.KerasTensor(shape, "float32")
-        if not return_queries:
-            return outputs
-        others = (shape[0], self.depth, self.queries, self.width), (shape[0], *self.grid, self.width)
-        return outputs, *(keras.KerasTensor(other, self.compute_dtype) for other in others)
+        queries = self.queries, self.width
+        others = [(self.depth, *queries), (*self.grid, self.width)] if return_queries else []
+        others += [queries] if return_first else []
+        others = [keras.KerasTensor((shape[0], *other), self.compute_dtype) for other in others]
+        return (outputs, *others) if others else outputs
 
 
 class RefiningHead(Layer):
@@ -232,7 +238,8 @@ class FirstStage(Layer):
         valid: float32 array, `(cells,)`: 1 where a cell has a proposal, else 0.
 
     Returns:
-        The `queries` best boxes, `(batch, queries, 4)`, and their logits, `(batch, queries, units)`, best first.
+        The `queries` best boxes, `(batch, queries, 4)`, their logits, `(batch, queries, units)`, and the vectors that
+        these are predicted from, `(batch, queries, width)`; best first.
     """
 
     def __init__(self, units, queries, **kwargs):
@@ -255,7 +262,7 @@ class FirstStage(Layer):
         best = ops.top_k(ops.where(valid > 0, scores, -1e30), self.queries)[1]
         best = ops.cast(best, "int32")  # (batch, queries)
         x = ops.take_along_axis(x, best[..., None], axis=1)
-        return self.head(x, ops.take(ops.convert_to_tensor(proposals), best, axis=0))
+        return *self.head(x, ops.take(ops.convert_to_tensor(proposals), best, axis=0)), x
 
 
 def proposals(grid):

@@ -17,7 +17,8 @@ class InstanceMasks(Layer):
     """Predicts a mask for each query: its product with every cell of an enlarged feature map.
 
     Robinson et al. 2025 (RF-DETR, arXiv:2511.09554): the map goes through as many convolutional blocks as there are
-    blocks of queries; the last of both give the mask.
+    blocks of queries; the last of both give the mask. In training there is a mask of each stage: the queries after a
+    block with the map after the block of that number, and the vectors of the first stage with the enlarged map itself.
 
     Args:
         size: `(rows, columns)` of the masks.
@@ -26,9 +27,11 @@ class InstanceMasks(Layer):
     Call arguments:
         features: A feature map, `(batch, rows, columns, width)`.
         queries: Tensor, `(batch, depth, queries, width)`, as a `DeformableDecoder` returns it.
+        first: The vectors of the first stage, `(batch, queries, width)`, to get the masks of all stages; or `None`.
 
     Output shape:
-        `(batch, queries, *size)`, float32 logits: the mask is where they are above 0.
+        `(batch, queries, *size)`, float32 logits: the mask is where they are above 0. With `first` those of each stage,
+        `(batch, 1 + depth, queries, rows * columns)`.
 
     Raises:
         ValueError: For an argument outside its range.
@@ -62,19 +65,29 @@ class InstanceMasks(Layer):
         self.queries.build(tokens_shape)
         self.bias = self.add_weight((1,), "zeros", name="bias", dtype="float32")
 
-    def call(self, features, queries):
+    def call(self, features, queries, first=None):
         x = resized(features, self.size)
-        for block in self.blocks:
+        stages = [] if first is None else [self._products(first, x)]
+        for i, block in enumerate(self.blocks):
             x = block(x)
-        query = queries[:, -1]  # (batch, queries, width)
-        query = query + tokenwise(self.fc2, tokenwise(self.fc1, tokenwise(self.norm, query)))
-        cells = ops.reshape(tokenwise(self.cells, x), (-1, self.size[0] * self.size[1], x.shape[-1]))
-        masks = ops.matmul(tokenwise(self.queries, query), ops.swapaxes(cells, 1, 2))  # (batch, queries, cells)
-        masks = ops.cast(masks, "float32") + ops.convert_to_tensor(self.bias)
+            if first is not None:
+                stages.append(self._products(queries[:, i], tokenwise(self.cells, x)))
+        if first is not None:
+            return ops.stack(stages, axis=1)
+        masks = self._products(queries[:, -1], tokenwise(self.cells, x))
         return ops.reshape(masks, (-1, ops.shape(masks)[1], *self.size))
 
-    def compute_output_spec(self, features, queries):
-        return keras.KerasTensor((features.shape[0], queries.shape[2], *self.size), "float32")
+    def _products(self, query, cells):
+        """Returns logits of masks, `(batch, queries, cells)`, of queries, `(batch, queries, width)`, and a map."""
+        query = query + tokenwise(self.fc2, tokenwise(self.fc1, tokenwise(self.norm, query)))
+        cells = ops.reshape(cells, (-1, self.size[0] * self.size[1], cells.shape[-1]))
+        masks = ops.matmul(tokenwise(self.queries, query), ops.swapaxes(cells, 1, 2))
+        return ops.cast(masks, "float32") + ops.cast(self.bias, "float32")
+
+    def compute_output_spec(self, features, queries, first=None):
+        batch, depth, count = queries.shape[:3]
+        shape = (batch, count, *self.size) if first is None else (batch, 1 + depth, count, self.size[0] * self.size[1])
+        return keras.KerasTensor(shape, "float32")
 
 
 class _Block(Layer):
@@ -115,7 +128,8 @@ class BoxesAndMasks(Layer):
         super().__init__(**{"dtype": "float32", **kwargs})
 
     def build(self, shapes):
-        self.size = tuple(shapes[1][2:])  # (rows, columns) of the masks
+        self.units = shapes[0][-1] - 4  # classes
+        self.mask_size = tuple(shapes[1][2:])  # (rows, columns)
 
     def call(self, x):
         boxes, masks = x

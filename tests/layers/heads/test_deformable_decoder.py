@@ -25,7 +25,12 @@ def test_stages_and_groups():
     np.testing.assert_allclose(np.asarray(layer(TOKENS, training=True))[:, :, :5], sets, atol=1e-5)  # without dropout
     best = sets[:, 0, :, 4:].max(-1)
     assert (np.diff(best, axis=1) <= 1e-6).all()  # the best proposals first
+    *_, first = layer(TOKENS, return_queries=True, return_first=True)
+    again = layer.stages[0].head(first, np.zeros((2, 5, 4), "float32"))[1]  # the logits follow from the vectors
+    np.testing.assert_allclose(np.asarray(again), sets[:, 0, :, 4:], atol=1e-5)
     inputs = [keras.Input((14, 16)) for _ in range(2)]
+    shapes = [each.shape for each in layer(inputs, return_queries=True, return_first=True)]
+    assert shapes == [(None, 3, 5, 7), (None, 2, 5, 16), (None, 3, 4, 16), (None, 5, 16)]
     model = keras.Model(inputs, layer(inputs))
     assert model.output_shape == (None, 3, 5, 7)
     again = DeformableDecoder.from_config(layer.get_config())
