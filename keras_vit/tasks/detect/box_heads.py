@@ -9,6 +9,7 @@ from keras_vit.tasks import dense
 
 PRIOR = 0.1  # initial score of each class at each position, as in "Objects as Points"
 DEFORMABLE = {"width": 256, "depth": 3, "groups": 13}  # what `None` means without weights that say it
+QUERIES = 100  # the same, of queries
 
 
 def points(task, encoder, arguments):
@@ -60,6 +61,17 @@ def decoder(task, encoder, arguments):
 
 def deformable(task, encoder, arguments):
     """Returns the boxes of queries that attend to places, as `points`; of weights with such a head in its sizes."""
+    return deformable_model(task, encoder, arguments, task.most).output
+
+
+def deformable_model(task, encoder, arguments, queries, masks=None):
+    """Returns the model from an encoder's images to the boxes of queries that attend to places, or to boxes and masks.
+
+    Args:
+        task, encoder, arguments: As in `points`; the task has a head `"deformable"`.
+        queries: Number of queries; `None` for those of the weights, else 100, at most the patches.
+        masks: By how much masks are smaller than the image without weights that say it; `None` for none.
+    """
     from keras_vit.models import anatomy
     from keras_vit.models.map_heads import with_head
 
@@ -78,11 +90,11 @@ def deformable(task, encoder, arguments):
         **stated,
         **own,
         "units": len(task.classes),
-        "queries": task.most,
+        "queries": queries or stated.get("queries", min(QUERIES, math.prod(anatomy.grid(encoder)))),
         "kept": None,
-        "masks": None,
+        "masks": masks and (stated.get("masks") or masks),
     }
-    return with_head(encoder, row).output
+    return with_head(encoder, row)
 
 
 BUILD = {"points": points, "tokens": tokens, "decoder": decoder, "deformable": deformable}  # by the head's kind
