@@ -9,7 +9,7 @@ from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.formats import huggingface_yolos, rf_detr
 from keras_vit.checkpoints.match import matching
 
-PARTS = ("head/", "queries/")  # with which the paths of a head's weights begin
+PARTS = ("head/", "queries/", "masks/")  # with which the paths of a head's weights begin
 
 
 def head_in(source):
@@ -72,12 +72,15 @@ def different(names):
 
 
 def _load_sets(model, head, description, classes):
-    """Loads a head of boxes or segments in a set, but for the layers of other classes; see `load_head`."""
+    """Loads a head of boxes or segments in a set, but for layers of other classes or missing masks; see `load_head`."""
     checkpoint, form, names, maps = (*description.source[:3], description.arguments["maps"])
     source_classes = classes_of(maps, checkpoint)
     layer, same, arrays = model.get_layer("head"), source_classes == classes, {}
     placeholders = form.placeholders(arguments_of(model, words=True))
     for path, variable in head.items():
+        if path.startswith("masks/") and not maps.get("masks"):  # of a detector without masks: they are new
+            same = False
+            continue
         row = next(matching(form, path, placeholders), None)
         if row is None or not set(row.theirs) <= set(names):
             return False

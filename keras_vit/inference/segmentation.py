@@ -259,7 +259,8 @@ def _boxed(about, photo, threshold):
     """Returns the map and the segments of a photo by a detector with masks."""
     shape, image = about.preparation.resized(photo, lambda shape: about.size)
     [output] = run(about.model, image[None])
-    return segment_outputs.boxed_map(output, about.classes, tuple(shape), threshold)
+    size = about.model.layers[-1].mask_size
+    return segment_outputs.boxed_map(output, about.classes, tuple(shape), threshold, mask_size=size)
 
 
 def _queries(about, images):

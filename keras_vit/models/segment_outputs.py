@@ -138,25 +138,28 @@ def instance_map(class_logits, mask_logits, frame, threshold=0.5):
     return found, segments
 
 
-def boxed_map(output, classes, photo, threshold=0.5, several=True):
+def boxed_map(output, classes, photo, threshold=0.5, several=True, mask_size=None):
     """Returns the instances of a photo by a detector with a mask for each box, such as RF-DETR.
 
     The best come first, and no instance covers an earlier one. One without a pixel of its own is left out.
 
     Args:
         output: Array, `(most, 4 + classes + rows * columns)`: a box, a score for each class, and the logits of its
-            mask, which are resized bilinearly to the photo. The masks are square.
+            mask, which are resized bilinearly to the photo.
         classes: Number of classes.
         photo: `(height, width)` of the photo.
         threshold: Lowest score; instances have more.
         several: Whether a box may have several classes; see `keras_vit.models.box_outputs.likely`.
+        mask_size: `(rows, columns)` of the masks; `None` for square ones.
 
     Returns:
         As `instance_map`.
+
+    Raises:
+        ValueError: If the numbers after those of classes make no map of this size.
     """
     output = np.asarray(output, "float32")
-    side = math.isqrt(output.shape[1] - 4 - classes)
-    masks = output[:, 4 + classes :].reshape(-1, side, side)
+    masks = boxed_masks(output, classes, mask_size)
     numbered = np.concatenate([np.arange(len(output), dtype="float32")[:, None]] * 4 + [output[:, 4 : 4 + classes]], 1)
     rows, labels, scores = likely(numbered, threshold, several)
     found, segments = np.full(photo, -1, "int32"), []
@@ -166,6 +169,16 @@ def boxed_map(output, classes, photo, threshold=0.5, several=True):
             found[mine] = len(segments)
             segments.append(_segment(len(segments), label, score))
     return found, segments
+
+
+def boxed_masks(output, classes, mask_size=None):
+    """Returns the logits of masks, `(..., rows, columns)`, of outputs `(..., numbers)`; arguments as in `boxed_map`."""
+    count = max(output.shape[-1] - 4 - classes, 0)
+    rows, columns = mask_size or (math.isqrt(count), math.isqrt(count))
+    if not count or rows * columns != count:
+        wanted = "rows * columns" if mask_size is None else f"{rows} * {columns}"
+        raise ValueError(f"`output` must be (..., most, 4 + {classes} + {wanted}). Received: shape={output.shape}")
+    return output[..., 4 + classes :].reshape(*output.shape[:-1], rows, columns)
 
 
 def panoptic_map(

@@ -144,6 +144,14 @@ class Written:
 
 
 USUAL = Written()
+SEGMENTS = Written(
+    keeps=image_size,
+    save=segments_file,
+    entries=segments,
+    columns=("image_id", "id", "category", "x", "y", "width", "height", "area", "score"),
+    by_name=True,
+    needs=("detection", "pycocotools"),
+)
 KINDS = {  # by the names of `models.kinds.KINDS`; those that are not here are `USUAL`
     "labels": Written(entries=labels, columns=("image_id", "name", "value", "threshold", "holds")),
     "masks": Written(keeps=image_size, save=mask_file),
@@ -156,14 +164,8 @@ KINDS = {  # by the names of `models.kinds.KINDS`; those that are not here are `
         columns=("image_id", "category", "x", "y", "width", "height", "score"),
         by_name=True,
     ),
-    "segments": Written(
-        keeps=image_size,
-        save=segments_file,
-        entries=segments,
-        columns=("image_id", "id", "category", "x", "y", "width", "height", "area", "score"),
-        by_name=True,
-        needs=("detection", "pycocotools"),
-    ),
+    "segments": SEGMENTS,
+    "instances": SEGMENTS,
     "depth": Written(keeps=image_size, save=depth_file, beside={".color.png": colors_file}),
     "image": Written(keeps=bytes, save=image_file, pixels=True),
 }

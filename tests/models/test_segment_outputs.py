@@ -97,6 +97,22 @@ def test_padding_is_cut_before_the_photo_is_resized():
     assert (found == -1).all()
 
 
+def test_masks_of_boxes_have_a_size():
+    output = np.zeros((2, 4 + 2 + 2 * 8), "float32")
+    output[:, 4:6], output[:, 6:] = [(0.9, 0.1), (0.2, 0.8)], LOW
+    masks = output[:, 6:].reshape(2, 2, 8)
+    masks[0, :, :4], masks[1, 0] = HIGH, HIGH  # the second is below the first on the left
+    found, segments = segment_outputs.boxed_map(output, 2, (2, 8), mask_size=(2, 8))
+    np.testing.assert_array_equal(found, [[0] * 4 + [1] * 4, [0] * 4 + [-1] * 4])
+    assert [(each["class"], round(each["score"], 2)) for each in segments] == [(0, 0.9), (1, 0.8)]
+    square = segment_outputs.boxed_map(output, 2, (4, 4))[0]
+    np.testing.assert_array_equal(square, segment_outputs.boxed_map(output, 2, (4, 4), mask_size=(4, 4))[0])
+    with pytest.raises(ValueError, match=r"most, 4 . 2 . 3 . 5.. Received: shape=.2, 22"):
+        segment_outputs.boxed_map(output, 2, (4, 4), mask_size=(3, 5))
+    with pytest.raises(ValueError, match=r"4 . 3 . rows . columns.. Received: shape=.2, 22"):
+        segment_outputs.boxed_map(output, 3, (4, 4))
+
+
 def test_stuff_shares_a_segment_and_things_do_not():
     masks = drawn("0 1 2 3", "0 1 2 3")
     labels = classes(2, 0, 2, 0)

@@ -91,6 +91,7 @@ def segmenting(ids=IDS, segments=SEGMENTS):
 def test_rows_of_segments_are_those_with_a_pixel():
     coco = pytest.importorskip("pycocotools.mask")
     rows = written.KINDS["segments"].entries(segmenting(), None, pathlib.Path("in/a.png"), None, (2, 4))
+    assert written.KINDS["instances"] is written.KINDS["segments"]
     runs = [row.pop("segmentation") for row in json.loads(json.dumps(rows))]
     assert [{name: value for name, value in row.items() if name != "segmentation"} for row in rows] == [
         {"image_id": "a.png", "id": i + 1, "category": category, "score": score, "bbox": box, "area": area}

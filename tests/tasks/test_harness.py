@@ -17,7 +17,7 @@ from keras_vit.export import runtimes
 from keras_vit.runs import predictions
 from keras_vit.training import history
 from tests.clipfiles import animated, moving
-from tests.marks import QUICKLY, fuller
+from tests.marks import QUICKLY, fuller, slow
 from tests.tasks.harness import run_task_test
 
 SIZES = ((20, 24), (16, 16), (30, 18))
@@ -166,11 +166,17 @@ def test_segment(tmp_path, monkeypatch, shapes):
         predictions.predict(run, [images[0], shapes / "masks" / "0.png"], to=tmp_path / "twice")
 
 
-@fuller
-def test_segment_objects(tmp_path, monkeypatch, shapes):
+OBJECTS = [
+    pytest.param({"kind": "queries", "queries": 4, "upscales": 1}, marks=fuller),
+    pytest.param({"kind": "deformable", "queries": 6, "width": 16, "depth": 1, "groups": 2}, marks=slow),
+]
+
+
+@pytest.mark.parametrize("head", OBJECTS, ids=["queries", "deformable"])
+def test_segment_objects(head, tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="squares",
-        task=Segment(kind="instance", classes=("square",), head={"kind": "queries", "queries": 4, "upscales": 1}),
+        task=Segment(kind="instance", classes=("square",), head=head),
         model=dict(variant="mu/4", image_size=16, depth=2, dropout=0.1),
         data=Data(source=f"folder:{shapes}", train="all[:67%]", validation="all[67%:]", test="all[67%:]", batch_size=4),
         augment=Augment(crop="inception", flip=True, rotation=20.0, jitter=0.2),

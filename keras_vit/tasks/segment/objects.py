@@ -22,6 +22,7 @@ from keras_vit.utils.instance_maps import PER_CLASS
 
 MEASURED = 500  # validation images, at most, after each epoch: masks at full size take up to a second each
 SCORES = {"instance": 0.5, "panoptic": 0.8}
+HEADS = {"instance": ("queries", "deformable"), "panoptic": ("queries",)}
 BEST = {"instance": "val_mask_ap50", "panoptic": "val_pq"}
 FIRST_OF = {"first": 0, "void": 255, "class_weights": False, "dice": 0.0}  # options of `Semantic` alone
 
@@ -47,8 +48,9 @@ class Objects:
 
     def check_options(self):
         task = self.task
-        if task.head_kind != "queries":
-            raise ValueError(f"Segment(kind={task.kind!r}) has the head 'queries'. Received: head={task.head!r}")
+        if task.head_kind not in HEADS[task.kind]:
+            allowed = " or ".join(map(repr, HEADS[task.kind]))
+            raise ValueError(f"Segment(kind={task.kind!r}) has the head {allowed}. Received: head={task.head!r}")
         wrong = [f"{name}={getattr(task, name)!r}" for name, usual in FIRST_OF.items() if getattr(task, name) != usual]
         if wrong:
             raise ValueError(f"Segment.{wrong[0].split('=')[0]} is for kind='semantic'. Received: {', '.join(wrong)}")
@@ -84,7 +86,7 @@ class Objects:
 
     def fits(self, model):
         head = model.layers[-1]
-        return getattr(head, "units", None) == len(self.task.classes) and hasattr(head, "mask_size")
+        return getattr(head, "gives", None) == self.gives and head.units == len(self.task.classes)
 
     def model(self, arguments):
         _, model = query_head.built(self.task, arguments)
@@ -94,6 +96,10 @@ class Objects:
         about = metadata_of(model)
         about["stuff"] = list(self.task.stuff or ())
         about["evaluation"] = {**about.get("evaluation", {}), "photos": "whole"}  # how `segment` prepares photos
+        return self.fitted(model)
+
+    def fitted(self, model):
+        """Returns the model that is fitted."""
         return query_head.learner(model)
 
     def compiled(self, source):
@@ -121,8 +127,7 @@ class Objects:
         """Returns counts such as `"2 cat"` with the highest score of the class, 0..1, from the output of an image."""
         found = self.segments(output)[1]
         if not found:
-            shares = softmax(np.asarray(output, "float64")[:, : len(self.task.classes) + 1], -1)
-            return {"nothing": 1 - float(shares[:, :-1].max())}
+            return {"nothing": 1 - float(self.shares(output).max())}
         names, counts = distinct(self.task.classes), {}
         for one in found:
             counts.setdefault(one["class"], []).append(one["score"])
@@ -147,22 +152,24 @@ class Objects:
         ids, found = self.segments(output, size)
         return ids, [{**one, "category": self.task.classes[one["class"]]} for one in found]
 
+    def shares(self, output):
+        """Returns the probability of each query and class, `(queries, classes)`, from the output of an image."""
+        return softmax(np.asarray(output, "float64")[:, : len(self.task.classes) + 1], -1)[:, :-1]
+
     def segments(self, output, size=None):
         """Returns the segments of one image at a size, by default that of the masks; see `instance_map`."""
-        cells = self._mask_size(output)
-        logits, masks = np.split(np.asarray(output, "float32"), [len(self.task.classes) + 1], axis=1)
+        before = len(self.task.classes) + 1
+        cells = self.cells(output.shape[1] - before)
+        logits, masks = np.split(np.asarray(output, "float32"), [before], axis=1)
         masks = np.moveaxis(masks.reshape(-1, *cells), 0, -1)  # (rows, columns, queries)
         frame = Frame(cells, cells, cells if size is None else tuple(size))
         if self.task.kind == "instance":
             return instance_map(logits, masks, frame, threshold=self.score)
         return panoptic_map(logits, masks, frame, self.stuff, threshold=self.score)
 
-    def _mask_size(self, output):
-        """Returns `(rows, columns)` of the masks in an output; those of a square where the task does not know it."""
-        if self.task.mask_size is not None:
-            return self.task.mask_size
-        side = math.isqrt(output.shape[1] - len(self.task.classes) - 1)
-        return side, side
+    def cells(self, count):
+        """Returns `(rows, columns)` of masks of so many cells; those of a square where the task does not know it."""
+        return self.task.mask_size or (math.isqrt(count), math.isqrt(count))
 
     def picture(self, image, output, example):
         from keras_vit.plots.canvas import side_by_side

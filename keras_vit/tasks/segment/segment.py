@@ -1,7 +1,4 @@
-"""Segmentation: a class for every pixel, objects with a mask each, or what a sentence says.
-
-`Semantic`, `Objects` and `Described` hold the rules.
-"""
+"""Segmentation: a class for every pixel, objects with a mask each, or what a sentence says: rules of four kinds."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -9,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.heads import WithHead
+from keras_vit.tasks.segment.boxed_objects import BoxedObjects
 from keras_vit.tasks.segment.described import Described
 from keras_vit.tasks.segment.objects import Objects
 from keras_vit.tasks.segment.semantic import Semantic
@@ -21,6 +19,7 @@ HEADS = {
     "dpt": {"width": None},
     "queries": {"queries": None, "depth": None, "upscales": None, "masked": True},
     "film": {"width": 64, "num_heads": 4, "mlp_dim": 2048, "refined": False, "blocks": None},  # CLIPSeg's
+    "deformable": {"queries": None, "width": None, "depth": None, "groups": None},
 }
 OTHER = "kind='instance' or 'panoptic'"
 TEXT = "text=True"
@@ -34,7 +33,9 @@ class Segment(WithHead, ReadsTexts, Task):
     With `kind="semantic"` the model returns logits, float32 `(batch, height, width, classes)`, at the size of its
     images. With `"instance"` it finds objects, with `"panoptic"` objects and regions such as sky: it returns a class
     and a mask for each of its queries, `(batch, queries, classes + 1 + rows * columns)`, see `QueryMasks`; after
-    Kerssies et al. 2025 (arXiv:2503.19108, "EoMT").
+    Kerssies et al. 2025 (arXiv:2503.19108, "EoMT"). With the head `"deformable"` it returns for each query a box as
+    shares of the image's height and width, a score for each class alone, 0..1, and the logits of a mask, `(batch,
+    queries, 4 + classes + rows * columns)`; after Robinson et al. 2025 (arXiv:2511.09554, "RF-DETR").
 
     With `text=True` each image has a sentence, and the model returns the logits of its pixels, float32
     `(batch, height, width, 1)`; after Lüddecke and Ecker 2022 (arXiv:2112.10003, "CLIPSeg"). A mask is 1 where the
@@ -56,6 +57,9 @@ class Segment(WithHead, ReadsTexts, Task):
             most of training, by default true, see `QueryLearner`. With `text=True` `"film"`, see `FiLMDecoder`: it has
             `width`, `num_heads`, `mlp_dim`, `refined`, and `blocks`, the numbers of the blocks whose tokens it takes,
             by default three: the last of each third of a new tower, and the 4th, 7th and 10th of 12 in `model.weights`.
+            Of `"instance"` also `"deformable"`, RF-DETR's decoder, see `DeformableDecoder` and `InstanceMasks`: it has
+            `queries`, `width`, its channels, `depth`, its number of blocks, and `groups`, the groups of queries in
+            training: by default those of the weights, else 100, at most the patches, 256, 3 and 13.
         first: Of `"semantic"`, value of the first class in the masks.
         void: Of `"semantic"`, value of pixels that count in neither loss nor scores; `None` for 255 only, which is
             always void.
@@ -129,8 +133,11 @@ class Segment(WithHead, ReadsTexts, Task):
 
     @property
     def rules(self):
-        """The rules of the kind, a `Semantic`, an `Objects` or a `Described`."""
-        return Described(self) if self.text else KINDS[self.kind](self)
+        """The rules of the kind: a `Semantic`, an `Objects`, a `BoxedObjects` or a `Described`."""
+        if self.text:
+            return Described(self)
+        boxed = self.finds_objects and self.head_kind == "deformable"
+        return (BoxedObjects if boxed else KINDS[self.kind])(self)
 
     @property
     def inputs(self):

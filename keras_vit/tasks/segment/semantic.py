@@ -39,6 +39,8 @@ class Semantic:
 
     def check_options(self):
         task = self.task
+        if task.head_kind == "deformable":
+            raise ValueError(f"Segment.head 'deformable' is for kind='instance'. Received: kind={task.kind!r}")
         if self.by_queries and (task.class_weights or task.dice):
             raise ValueError(
                 "Segment.class_weights and dice are not for head='queries', whose loss has its own. "

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, softmax
 
 from keras_vit.models.segment_outputs import resized
-from keras_vit.tasks.segment.instance_tally import InstanceTally, best_masks
+from keras_vit.tasks.segment.instance_tally import InstanceTally, best_pairs
 from keras_vit.utils import instance_maps
 from keras_vit.utils.resampling import resize_matrix
 
@@ -111,6 +111,29 @@ def test_equals_pycocotools():
     assert tally.result() == found and len(tally.figures()) == 1  # again
 
 
+def test_of_a_detector_it_equals_pycocotools():
+    maps, outputs = some(16)
+    scores = expit(outputs[..., : len(NAMES)] - 2)
+    boxed = np.concatenate([np.zeros((16, QUERIES, 4)), scores, outputs[..., len(NAMES) + 1 :]], -1)
+    tally = InstanceTally(NAMES, GRID, boxed=True)
+    tally.add({"instance_masks": [*map(instance_maps.png, maps)]}, boxed)
+    truth, given = [], []
+    for image, (values, one) in enumerate(zip(maps, boxed)):
+        rows, columns = (resize_matrix(have, want, "bilinear") for have, want in zip(GRID, values.shape))
+        masks = np.einsum("tr,qrc,uc->qtu", rows, one[:, 4 + len(NAMES) :].reshape(-1, *GRID), columns) > 0
+        truth += by_hand(values, outputs[image], image)[0]
+        kept = np.where(masks.any((1, 2))[:, None], one[:, 4 : 4 + len(NAMES)], -1).ravel()
+        for i in np.argsort(-kept, kind="stable")[:QUERIES]:  # as many pairs as boxes
+            mask = mask_utils.encode(np.asfortranarray(masks[i // len(NAMES)].astype("uint8")))
+            row = {"image_id": image, "category_id": int(i % len(NAMES)), "score": kept[i], "segmentation": mask}
+            given += [row] if kept[i] >= 0 else []
+    found, (stats, _) = tally.result(), measured(truth, given, [values.shape for values in maps])
+    assert found["mask_ap"] == pytest.approx(stats[0], abs=1e-6) and 0.1 < stats[0] < 0.9
+    assert found["mask_ap50"] == pytest.approx(stats[1], abs=1e-6)
+    with pytest.raises(ValueError, match=r"most, 4 . 4 . 8 . 12.. Received: shape=.16, 30, 103"):
+        tally.add({"instance_masks": []}, boxed[..., :-1])
+
+
 def drawn(*rows):
     """Returns logits of masks, `(rows, columns, queries)`, from texts with the number of each query where it is."""
     picture = [row.split() for row in rows]
@@ -161,8 +184,8 @@ def test_the_best_hundred_pairs_are_those_of_all_queries():
     rng = np.random.default_rng(0)
     logits, masks = 8 * rng.normal(size=(200, 5)), rng.normal(size=(4, 6, 200)) * rng.uniform(0.1, 9, 200)
     logits[:, -1] += 8  # the hundredth score is near the best class of many queries
-    labels, scores, found = best_masks(logits, masks, (9, 11))
     shares = softmax(logits, -1)[:, :-1]
+    labels, scores, found = best_pairs(shares, masks, (9, 11))
     large = np.stack([resized(masks[..., i], (9, 11)) for i in range(200)])
     means = np.array([expit(mask[mask > 0]).mean() for mask in large])
     order = np.argsort(-(shares * means[:, None]).ravel(), kind="stable")[:100]

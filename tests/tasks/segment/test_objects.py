@@ -104,7 +104,7 @@ def test_the_data_say_which_classes_are_stuff():
         (dict(stuff=("dog",)), "stuff is for kind='panoptic'"),
         (dict(kind="panoptic", stuff=("sky",)), "must name classes. Received: 'sky'"),
         (dict(dice=0.5), "Segment.dice is for kind='semantic'. Received: dice=0.5"),
-        (dict(head="dpt"), r"has the head 'queries'. Received: head='dpt'"),
+        (dict(head="dpt"), r"has the head 'queries' or 'deformable'. Received: head='dpt'"),
         (dict(head={"kind": "queries", "masked": "no"}), "must be True or False"),
         (dict(kind="semantic", score=0.5), "score needs kind='instance' or 'panoptic'. Received: score=0.5"),
         (dict(kind="semantic", head="queries", dice=0.5), "not for head='queries'"),
