@@ -289,6 +289,7 @@ class Task(Shown, Checked):
         | `"image"` | uint8 `(rows, columns, channels)` |
         | `"boxes"` | list of dictionaries, one for each object, as in COCO's results, in pixels of the image |
         | `"segments"` | ids, int32 `(rows, columns)`, -1 for none; list of `"id"`, `"class"`, `"category"`, `"score"` |
+        | `"instances"` | the same |
         | `"depth"` | float32 `(rows, columns)`, at the image's own size |
 
         Args:

@@ -185,7 +185,7 @@ class Segment(WithHead, ReadsTexts, Task):
         return self.rules.model(arguments)
 
     def learner(self, model, teacher=None):
-        """Returns the model itself, a `QueryLearner` around it, or the part of it that sentences train."""
+        """Returns the model itself, a learner around it, or the part of it that sentences train."""
         return self.rules.learner(model)
 
     def compiled(self, source):

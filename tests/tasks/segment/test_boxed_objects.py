@@ -120,8 +120,8 @@ def test_roboflows_own_file_with_masks(tmp_path):
     arrays = safetensors.numpy.load_file(GOLDEN / "rf_detr_masks" / "model.safetensors")
     source = weights(from_checkpoint(GOLDEN / "rf_detr_masks"))
     head = head_of(from_checkpoint(GOLDEN / "rf_detr_masks"))
-    args = dict(num_windows=2, out_feature_indexes=[i + 1 for i in head["blocks"]], resolution=48, two_stage=True)
-    args |= dict(sa_nheads=head["num_heads"], ca_nheads=head["cross_heads"], class_names=list("abcdefg"))
+    args = dict(num_windows=1, out_feature_indexes=[i + 1 for i in head["blocks"]], resolution=48, two_stage=True)
+    args |= dict(sa_nheads=head["num_heads"], ca_nheads=head["cross_heads"], mask_downsample_ratio=3)
     content = {"model": {name: torch.tensor(array) for name, array in arrays.items()}, "args": args}
     torch.save(content, tmp_path / "weights.pth")
     model = task(head="deformable").model(variant=None, weights=tmp_path / "weights.pth", num_heads=3)
