@@ -286,6 +286,7 @@ class Task(Shown, Checked):
         | `gives` | returns |
         |---|---|
         | `"masks"` | class indices, uint8 `(rows, columns)`, at the image's own size |
+        | `"label_masks"` | 1 where something is found and 0 elsewhere, uint8 `(rows, columns)`, at that size |
         | `"image"` | uint8 `(rows, columns, channels)` |
         | `"boxes"` | list of dictionaries, one for each object, as in COCO's results, in pixels of the image |
         | `"segments"` | ids, int32 `(rows, columns)`, -1 for none; list of `"id"`, `"class"`, `"category"`, `"score"` |

@@ -105,7 +105,7 @@ class Described:
 
         images = source.images if source.files else source.groups
         images = np.arange(len(source)) if images is None else images
-        ids = marked(found.targets["texts"], np.asarray(images).astype(str) if source.files else images)
+        ids = marked(found.targets["texts"], images)
         return dataclasses.replace(found, targets={**found.targets, "texts": ids})
 
     def prepare(self, examples, seed):
