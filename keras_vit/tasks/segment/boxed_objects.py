@@ -10,7 +10,7 @@ from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.segment.instance_learner import InstanceLearner
 from keras_vit.tasks.segment.instance_loss import InstanceLoss
 from keras_vit.tasks.segment.instance_tally import InstanceTally
-from keras_vit.tasks.segment.objects import Objects
+from keras_vit.tasks.segment.objects import MEASURED, Objects
 
 SMALLER = 4  # how many times smaller than the image masks are, without weights that say it
 
@@ -33,7 +33,7 @@ class BoxedObjects(Objects):
         return {"loss": InstanceLoss(len(self.task.classes)), "weighted_metrics": []}
 
     def callbacks(self, run):
-        return [Measured(run, run.task.of_model(run.model).tally, ("mask_ap", "mask_ap50"))]
+        return [Measured(run, run.task.of_model(run.model).tally, ("mask_ap", "mask_ap50"), most=MEASURED)]
 
     def tally(self):
         return InstanceTally(self.task.classes, self.task.mask_size or (1, 1), self.score, boxed=True)

@@ -1,7 +1,6 @@
 """The rules of segmentation by sentences: the pixels of an image of which a text is true."""
 
 import dataclasses
-import warnings
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from keras_vit.models.open_segmenter import needed
 from keras_vit.tasks.segment import described_model, sentence_masks
 from keras_vit.tasks.shown import percent
 from keras_vit.tasks.texts import OWN, ReadsTexts
+from keras_vit.utils.warned import warn
 
 NOT_OF = {"classes": (), "kind": "semantic", "first": 0, "class_weights": False}  # options that must be as they are
 STARTED = ("weights", "image_size", "dtype", "head", "name", "channels")  # of a model that has its sizes
@@ -93,7 +93,7 @@ class Described:
             )
             if arguments is not None:
                 raise ValueError(message)
-            warnings.warn(message, stacklevel=2)  # a split for evaluation
+            warn(message)  # a split for evaluation
         return task
 
     def read(self, source, training):
