@@ -54,7 +54,8 @@ def arrays(recipe, planned, count=8):
     random, task = np.random.default_rng(0), recipe.task
     shape = image_shape(planned) if task.clips else task.data_shape(image_shape(planned))
     images = random.integers(0, 256, (count, *shape)).astype("uint8")
-    labels = np.arange(count) % max(len(task.classes_for(recipe.model)), 1)
+    yes_or_no = 2 if getattr(task, "text", False) else 1  # of the pixels that a sentence means
+    labels = np.arange(count) % max(len(task.classes_for(recipe.model)), yes_or_no)
     boxes = np.concatenate([np.tile([0.2, 0.3, 0.6, 0.8], (count, 1)), labels[:, None]], axis=1)[:, None]
     targets = {
         "labels": labels,

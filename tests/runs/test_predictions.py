@@ -11,10 +11,9 @@ from PIL import Image
 
 pytest.importorskip("tensorflow")
 
-from keras_vit.runs.file_outputs import Output
-
 import keras_vit
 from keras_vit.runs import predictions, trained
+from keras_vit.runs.passage import Output
 from tests.checkpoints.formats.test_huggingface_depth import copied
 from tests.marks import slow
 

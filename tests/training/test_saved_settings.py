@@ -32,7 +32,7 @@ def kept():
 
 def another(name, parameter, kind):
     """Returns a value of an argument that is not its default."""
-    known = {"kind": KINDS.get(kind.__name__), "num_classes": 3, "dtype": "float64", "name": "mine"}
+    known = {"kind": KINDS.get(kind.__name__), "num_classes": 3, "units": 3, "dtype": "float64", "name": "mine"}
     lists = {key: [1.0, 2.0, 3.0] for key in ("class_weights", "deviation", "weights")}
     value = parameter.default
     return {**known, **lists}.get(name, not value if isinstance(value, bool) else 0.25)

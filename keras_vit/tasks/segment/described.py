@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.open_segmenter import needed
-from keras_vit.tasks.segment import described_model, sentence_masks
+from keras_vit.tasks.segment import sentence_masks
 from keras_vit.tasks.shown import percent
 from keras_vit.tasks.texts import OWN, ReadsTexts
 from keras_vit.utils.warned import warn
@@ -60,7 +60,7 @@ class Described:
                 "With text=True, a flip may change what a sentence says, as of left and right, and LoRA and layer-wise "
                 f"rates are of one tower: leave them out. Received: {', '.join(wrong)}"
             )
-        started = described_model.has_both(self.task, recipe.model)
+        started = self._has_both(recipe.model)
         if recipe.optim.freeze == "all" and not started:
             raise ValueError(
                 "Frozen towers must have learned before: optim.freeze='all' needs model.weights of both. Received: "
@@ -75,7 +75,7 @@ class Described:
             )
 
     def on(self, source, arguments):
-        both = described_model.has_both(self.task, arguments or {})
+        both = self._has_both(arguments or {})
         task = self.task.as_trained(source, arguments["weights"]) if both else ReadsTexts.on(self.task, source)
         task.check()
         wrong = {value: name for value, name in source.mask_values.items() if value not in (0, 1, task.void, 255)}
@@ -126,8 +126,14 @@ class Described:
     def fits(self, model):
         return model.output_shape[-1] == 1
 
+    def _has_both(self, arguments):
+        """Returns whether a model starts from weights of both towers: that of `task.tower` is new."""
+        return arguments.get("weights") is not None and self.task.tower is None
+
     def model(self, arguments):
-        return described_model.built(self.task, arguments)
+        from keras_vit.tasks.segment.described_model import built, started
+
+        return (started if self._has_both(arguments) else built)(self.task, arguments)
 
     def learner(self, model):
         """Returns the model without what no mask depends on, which would have no gradients."""

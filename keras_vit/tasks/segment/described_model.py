@@ -14,32 +14,32 @@ from keras_vit.utils import checks
 
 
 def built(task, arguments):
-    """Builds the model, each image with its own text; see `open_segmenter`.
+    """Builds the model with a new text tower and decoder, each image with its own text; see `open_segmenter`.
 
     Args:
         task: A `Segment` with `text=True`.
-        arguments: Arguments of `keras_vit.vit`, where `weights` are of the image tower; without `task.tower` `weights`
-            of both towers, a CLIPSeg, a run of this task, a CLIP or a run of `Contrast`, and of `image_size`, `dtype`
-            and `head` those that differ from them.
+        arguments: Arguments of `keras_vit.vit`; `weights` are of the image tower.
 
     Raises:
-        ValueError: For weights of another kind, other images or texts than theirs, or a decoder that does not fit.
+        ValueError: For a decoder that does not fit the images.
     """
-    if has_both(task, arguments):
-        return _started(task, arguments)
     image = dense.encoder(arguments, 0, "segmenter")
     text = task.new_tower(task.tower or {}, arguments.get("dtype"))
     depth = len(anatomy.blocks(image))
     return _with_decoder(task, image, text, [math.ceil(i * depth / 3) - 1 for i in (1, 2, 3)])
 
 
-def has_both(task, arguments):
-    """Returns whether a model starts from weights of both towers: those of `task.tower` are new."""
-    return arguments.get("weights") is not None and task.tower is None
+def started(task, arguments):
+    """Builds the model with the towers of `weights`, and with their decoder if they have one.
 
+    Args:
+        task: As in `built`.
+        arguments: `weights` of both towers: a CLIPSeg, a run of this task, a CLIP or a run of `Contrast`; and of
+            `image_size`, `dtype` and `head` those that differ from them.
 
-def _started(task, arguments):
-    """Returns the model with the towers of `weights`, and with their decoder if they have one."""
+    Raises:
+        ValueError: For weights of another kind, other images or texts than theirs, or a decoder that does not fit.
+    """
     weights, head, own = arguments["weights"], arguments.get("head"), own_file(arguments["weights"]) is not None
     asked = {name: arguments.get(name) for name in ("image_size", "dtype")}
     asked = {name: value for name, value in asked.items() if value is not None and (name == "dtype" or not own)}
