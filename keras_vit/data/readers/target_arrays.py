@@ -54,9 +54,14 @@ def labels(values, images, class_names):
     return checks.class_indices(values, len(class_names), len(images)).astype("int32")
 
 
-def masks(values, images, _):
+def _with_channel(values):
+    """Returns maps as an array, `(images, height, width, 1)`, from these or `(images, height, width)`."""
     values = np.asarray(values)
-    values = values[..., None] if values.ndim == 3 else values
+    return values[..., None] if values.ndim == 3 else values
+
+
+def masks(values, images, _):
+    values = _with_channel(values)
     if values.shape != (*images.shape[:3], 1) or values.dtype.kind not in "ui":
         raise ValueError(
             f"Segmentation masks must be integers of the shape {images.shape[:3]}, as the images. "
@@ -70,8 +75,7 @@ def masks(values, images, _):
 
 
 def instances(values, images, class_names):
-    values = np.asarray(values)
-    values = values[..., None] if values.ndim == 3 else values
+    values = _with_channel(values)
     if values.shape != (*images.shape[:3], 1) or values.dtype.kind not in "ui":
         raise ValueError(
             f"Instance masks must be integers of the shape {images.shape[:3]}, as the images, a "
@@ -89,8 +93,7 @@ def check_instances(maps, class_names):
 
 
 def depths(values, images, _):
-    values = np.asarray(values)
-    values = values[..., None] if values.ndim == 3 else values
+    values = _with_channel(values)
     if values.shape != (*images.shape[:3], 1):
         raise ValueError(
             f"Maps of depth must be numbers of the shape {images.shape[:3]}, as the images. "

@@ -7,6 +7,7 @@ import numpy as np
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.open_segmenter import needed
 from keras_vit.tasks.segment import sentence_masks
+from keras_vit.tasks.segment.rules import Rules
 from keras_vit.tasks.shown import percent
 from keras_vit.tasks.texts import OWN, ReadsTexts
 from keras_vit.utils.warned import warn
@@ -18,7 +19,7 @@ MOST, FOUND = "highest probability", "area"  # names in an answer
 NAMES = ("background", "found")  # of the pixels in a picture
 
 
-class Described:
+class Described(Rules):
     """The rules of what sentences say: the targets `segmentation_masks` and `texts`. Methods are as those of `Task`.
 
     Args:
@@ -29,9 +30,6 @@ class Described:
     targets = ("segmentation_masks", "texts")
     best = ("val_mean_iou", "max")
     gives = "label_masks"
-
-    def __init__(self, task):
-        self.task = task
 
     def check_options(self):
         task = self.task
@@ -151,9 +149,6 @@ class Described:
         if run.recipe.optim.freeze != "all":  # the embedding of images is no longer that of the tower
             metadata_of(run.model)["prompts"] = "texts"
         return []
-
-    def finish(self, run):
-        pass
 
     def tally(self):
         return sentence_masks.MaskTally(self.task.threshold)

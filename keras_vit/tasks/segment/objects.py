@@ -17,6 +17,7 @@ from keras_vit.tasks.segment import query_head
 from keras_vit.tasks.segment.instance_tally import InstanceTally
 from keras_vit.tasks.segment.panoptic_tally import PanopticTally
 from keras_vit.tasks.segment.query_loss import QueryLoss
+from keras_vit.tasks.segment.rules import Rules
 from keras_vit.tasks.segment.true_segments import true_segments
 from keras_vit.utils.instance_maps import PER_CLASS
 
@@ -27,7 +28,7 @@ BEST = {"instance": "val_mask_ap50", "panoptic": "val_pq"}
 FIRST_OF = {"first": 0, "void": 255, "class_weights": False, "dice": 0.0}  # options of `Semantic` alone
 
 
-class Objects:
+class Objects(Rules):
     """The rules of objects with a mask each: the target `instance_masks`. Methods are as those of `Task`.
 
     Args:
@@ -38,7 +39,7 @@ class Objects:
     gives = "segments"
 
     def __init__(self, task):
-        self.task = task
+        super().__init__(task)
         self.stuff = [task.classes.index(name) for name in task.stuff or () if name in task.classes]
         self.score = SCORES[task.kind] if task.score is None else task.score
 
@@ -113,9 +114,6 @@ class Objects:
         scores = ("mask_ap", "mask_ap50") if self.task.kind == "instance" else ("pq", "sq", "rq")
         query_head.set_steps(self.task, run)
         return [Measured(run, run.task.of_model(run.model).tally, scores, most=MEASURED)]
-
-    def finish(self, run):
-        pass
 
     def tally(self):
         size = self.task.mask_size or (1, 1)  # before there is a model

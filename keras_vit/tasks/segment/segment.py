@@ -141,7 +141,7 @@ class Segment(WithHead, ReadsTexts, Task):
 
     @property
     def inputs(self):
-        return self.rules.inputs if self.text else Task.inputs
+        return self.rules.inputs
 
     @property
     def targets(self):
@@ -166,11 +166,11 @@ class Segment(WithHead, ReadsTexts, Task):
 
     def read(self, source, training=False):
         """Returns a split as it is, or with ids in place of texts, int32 `(images, length)` or with several texts."""
-        return self.rules.read(source, training) if self.text else source
+        return self.rules.read(source, training)
 
     def prepare(self, examples, seed):
         """Returns examples as they are; with texts, one text of each image, and some that are not of it."""
-        return self.rules.prepare(examples, seed) if self.text else examples
+        return self.rules.prepare(examples, seed)
 
     def of_model(self, model):
         return replace(self, **self.rules.of_model(model))

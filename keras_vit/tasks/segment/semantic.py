@@ -11,6 +11,7 @@ from keras_vit.tasks.classify.balance import class_weights
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.segment import pixels, query_head
 from keras_vit.tasks.segment.query_loss import QueryLoss
+from keras_vit.tasks.segment.rules import Rules
 from keras_vit.tasks.shown import percent
 from keras_vit.utils.images import mask_pixels
 from keras_vit.utils.warned import warn
@@ -18,7 +19,7 @@ from keras_vit.utils.warned import warn
 MOST = 254  # classes: masks are bytes, and 255 is void
 
 
-class Semantic:
+class Semantic(Rules):
     """The rules of a class for every pixel: the target `segmentation_masks`. Methods are as those of `Task`.
 
     Args:
@@ -28,9 +29,6 @@ class Semantic:
     targets = ("segmentation_masks",)
     best = ("val_mean_iou", "max")
     gives = "masks"
-
-    def __init__(self, task):
-        self.task = task
 
     @property
     def by_queries(self):
@@ -84,9 +82,6 @@ class Semantic:
                 raise ValueError(message)
             warn(message)  # a split for evaluation
         return task
-
-    def of_model(self, model):
-        return {}
 
     def fits(self, model):
         return model.output_shape[-1] == len(self.task.classes)
@@ -156,9 +151,6 @@ class Semantic:
             return []
         query_head.set_steps(self.task, run)
         return [Measured(run, self.task.tally, ("mean_iou", "pixel_accuracy"))]
-
-    def finish(self, run):
-        pass
 
     def tally(self):
         return pixels.PixelTally(self.task.classes, self.task.first)
