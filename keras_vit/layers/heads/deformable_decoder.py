@@ -14,6 +14,7 @@ from keras_vit.layers.heads.feature_projector import FeatureProjector
 from keras_vit.layers.heads.set_boxes import box_layers
 from keras_vit.layers.tokenwise import tokenwise
 from keras_vit.utils import checks
+from keras_vit.utils.taking import rows_of
 from keras_vit.utils.typed import AboveZero, Positive, Rate
 
 SIDE = 0.05  # of a proposal, as a share of the image
@@ -261,7 +262,7 @@ class FirstStage(Layer):
         scores = ops.max(ops.cast(tokenwise(self.head.classes, x), "float32"), axis=-1)
         best = ops.top_k(ops.where(valid > 0, scores, -1e30), self.queries)[1]
         best = ops.cast(best, "int32")  # (batch, queries)
-        x = ops.take_along_axis(x, best[..., None], axis=1)
+        x = rows_of(x, best)
         return *self.head(x, ops.take(ops.convert_to_tensor(proposals), best, axis=0)), x
 
 

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import LAST, Layer
+from keras_vit.utils.taking import rows_of
 from keras_vit.utils.typed import Positive
 
 EDGES = 4  # top, left, bottom, right
@@ -48,7 +49,7 @@ class PointBoxes(Layer):
         boxes = ops.concatenate([ops.clip(edges(x), 0, 1), peaks], axis=-1)
         boxes = ops.reshape(boxes, (-1, boxes.shape[1] * boxes.shape[2], boxes.shape[3]))
         _, best = ops.top_k(ops.max(boxes[..., 4:], axis=-1), self.most)
-        return ops.take_along_axis(boxes, ops.expand_dims(best, -1), axis=1)
+        return rows_of(boxes, best)
 
     def compute_output_shape(self, input_shape):
         batch, rows, columns, channels = input_shape

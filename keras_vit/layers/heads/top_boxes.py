@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vit.layers.base import Layer
+from keras_vit.utils.taking import rows_of
 from keras_vit.utils.typed import Positive
 
 
@@ -46,7 +47,7 @@ class TopBoxes(Layer):
         boxes, logits = (ops.cast(x, self.compute_dtype) for x in inputs)
         found = ops.concatenate([ops.clip(boxes, 0, 1), ops.sigmoid(logits)], axis=-1)
         _, best = ops.top_k(ops.max(logits, axis=-1), self.most)
-        return ops.take_along_axis(found, ops.expand_dims(best, -1), axis=1)
+        return rows_of(found, best)
 
     def compute_output_shape(self, input_shape):
         boxes, logits = input_shape

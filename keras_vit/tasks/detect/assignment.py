@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keras_vit.utils.taking import rows_of
+
 MOST = 1e6  # costs are clipped to this
 
 
@@ -35,7 +37,7 @@ def assign(costs, counts):
         search = _shortest_path(costs, row, active, of_rows, of_columns, owners)
         seen_rows, seen, low, shortest, path, end = search
         own = ops.expand_dims(low, 1)
-        places = ops.take_along_axis(shortest, ops.maximum(chosen, 0), axis=1)  # of each row's column
+        places = rows_of(shortest, ops.maximum(chosen, 0))  # of each row's column
         steps = own - ops.where(ops.arange(rows) == row, 0.0, places)
         of_rows = of_rows + ops.where(seen_rows, steps, 0.0)
         of_columns = of_columns - ops.where(seen, own - shortest, 0.0)
@@ -55,7 +57,7 @@ def _shortest_path(costs, row, active, of_rows, of_columns, owners):
         seen_rows, seen, low, shortest, path, end, here = state
         going = ops.expand_dims(end < 0, 1)
         seen_rows = ops.logical_or(seen_rows, ops.logical_and(going, _at(here, rows)))
-        cost = ops.squeeze(ops.take_along_axis(costs, here[:, None, None], axis=1), 1) - _of(of_rows, here)
+        cost = ops.squeeze(rows_of(costs, here[:, None]), 1) - _of(of_rows, here)
         reached = ops.expand_dims(low, 1) + cost - of_columns
         better = ops.logical_and(ops.logical_and(going, ops.logical_not(seen)), reached < shortest)
         path, shortest = ops.where(better, here[:, None], path), ops.where(better, reached, shortest)
@@ -103,4 +105,4 @@ def _at(index, size):
 
 def _of(values, index):
     """Returns the values, `(batch, size)`, at each `index`, `(batch,)`, as `(batch, 1)`."""
-    return ops.take_along_axis(values, index[:, None], axis=1)
+    return rows_of(values, index[:, None])

@@ -7,6 +7,7 @@ from keras_vit.tasks.detect.assignment import assign
 from keras_vit.tasks.detect.overlap import generalized_iou, paired_giou, paired_iou
 from keras_vit.tasks.detect.set_loss import objects_first, places
 from keras_vit.utils.configured import Loss
+from keras_vit.utils.taking import rows_of
 
 ALPHA, GAMMA = 0.25, 2.0  # of the focal cost and of the loss, as published
 LEAST = 0.01  # of the target of a matched box
@@ -44,7 +45,7 @@ class SetsLoss(Loss):
         labels = ops.maximum(ops.cast(y_true[..., 4], "int32"), 0)
         costs = costs + self._costs(true_edges, labels, edges, logits)
         matched = assign(costs, ops.cast(ops.sum(is_object, axis=1), "int32"))  # (n, objects): the query of each
-        predicted = ops.take_along_axis(edges, ops.expand_dims(ops.maximum(matched, 0), -1), axis=1)  # (n, objects, 4)
+        predicted = rows_of(edges, ops.maximum(matched, 0))  # (n, objects, 4)
         mine = ops.cast(ops.equal(matched[..., None], ops.arange(queries, dtype="int32")), "float32")
         loss = self._of_classes(logits, labels, mine, paired_iou(predicted, true_edges))
         apart = self.l1 * ops.sum(ops.abs(places(predicted) - places(true_edges)), axis=-1)
@@ -58,7 +59,7 @@ class SetsLoss(Loss):
         shares = ops.sigmoid(logits)
         focal = ALPHA * (1 - shares) ** GAMMA * -ops.log_sigmoid(logits)
         focal = focal - (1 - ALPHA) * shares**GAMMA * -ops.log_sigmoid(-logits)
-        focal = ops.transpose(ops.take_along_axis(focal, ops.expand_dims(labels, 1), axis=2), (0, 2, 1))
+        focal = rows_of(ops.transpose(focal, (0, 2, 1)), labels)  # (n, objects, queries)
         l1 = ops.sum(ops.abs(ops.expand_dims(places(true_edges), 2) - ops.expand_dims(places(edges), 1)), axis=-1)
         return self.cost * focal + self.l1 * l1 - self.giou * generalized_iou(true_edges, edges)
 

@@ -8,6 +8,7 @@ from keras import ops
 from keras_vit.models.outputs import ignored
 from keras_vit.tasks.detect.overlap import area, paired_giou
 from keras_vit.utils.configured import Loss
+from keras_vit.utils.taking import rows_of
 
 ALPHA, BETA = 2.0, 4.0  # exponents of the focal loss, as in "Objects as Points"
 REGION = 0.54  # share of a box's sides: positions inside learn its edges, as in TTFNet
@@ -70,7 +71,7 @@ def targets(boxes, size, classes):
     """
     batch = ops.shape(boxes)[0]
     order = ops.argsort(-area(boxes[..., :4]), axis=1)  # the smallest last: it overwrites
-    boxes = ops.take_along_axis(boxes, ops.expand_dims(order, -1), axis=1)
+    boxes = rows_of(boxes, order)
     along = [_gaussian(boxes[..., i], boxes[..., i + 2], side) for i, side in enumerate(size)]
     along[0] = along[0] * ops.cast(boxes[..., 4:] >= 0, "float32")  # (batch, most, rows), then (batch, most, columns)
 

@@ -6,6 +6,7 @@ from keras import ops
 from keras_vit.tasks.detect.assignment import assign
 from keras_vit.tasks.detect.overlap import generalized_iou, paired_giou
 from keras_vit.utils.configured import Loss
+from keras_vit.utils.taking import rows_of
 
 NONE_WEIGHT = 0.1  # weight of the cross-entropy of a box without an object
 
@@ -46,8 +47,8 @@ class SetLoss(Loss):
         edges, logits = y_pred[..., :4], y_pred[..., 4:]
         true_edges, is_object = y_true[..., :4], y_true[..., 4] >= 0
         labels = ops.where(is_object, ops.cast(y_true[..., 4], "int32"), 0)
-        shares = ops.take_along_axis(ops.softmax(logits), ops.expand_dims(labels, 1), axis=2)  # (n, queries, objects)
-        costs = self._apart(true_edges, edges) - ops.transpose(shares, (0, 2, 1))
+        shares = rows_of(ops.transpose(ops.softmax(logits), (0, 2, 1)), labels)  # (n, objects, queries)
+        costs = self._apart(true_edges, edges) - shares
         matched = assign(costs, ops.sum(ops.cast(is_object, "int32"), axis=1))  # (n, objects): the query of each
         mine = ops.cast(ops.equal(matched[..., None], ops.arange(queries, dtype="int32")), "float32")
         none = 1 - ops.sum(mine, axis=1)  # (n, queries)
@@ -56,7 +57,7 @@ class SetLoss(Loss):
         weights = NONE_WEIGHT * none + 1 - none
         entropy = -ops.sum(truth * ops.log_softmax(logits), axis=-1)
         entropy = ops.sum(weights * entropy, axis=-1) / ops.sum(weights, axis=-1)
-        predicted = ops.take_along_axis(edges, ops.expand_dims(ops.maximum(matched, 0), -1), axis=1)  # (n, objects, 4)
+        predicted = rows_of(edges, ops.maximum(matched, 0))  # (n, objects, 4)
         apart = self.l1 * ops.sum(ops.abs(places(predicted) - places(true_edges)), axis=-1)
         apart = apart + self.giou * (1 - paired_giou(predicted, true_edges))
         is_object = ops.cast(is_object, "float32")
@@ -72,7 +73,7 @@ class SetLoss(Loss):
 def objects_first(y_true, most):
     """Returns true boxes, `(batch, objects, 5)`, with padding last, at most `most` of an image."""
     first = ops.argsort(ops.cast(y_true[..., 4] < 0, "int32"), axis=1)
-    return ops.take_along_axis(y_true, ops.expand_dims(first, -1), axis=1)[:, :most]
+    return rows_of(y_true, first)[:, :most]
 
 
 def places(edges):

@@ -6,6 +6,7 @@ from keras import ops
 from keras_vit.tasks.detect.group_loss import SetsLoss
 from keras_vit.tasks.segment import mask_loss
 from keras_vit.utils.instance_maps import PER_CLASS
+from keras_vit.utils.taking import rows_of
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -56,7 +57,7 @@ class InstanceLoss(SetsLoss):
 
         def of_masks(matched):
             mine = ops.reshape(masks, (-1, queries, cells))
-            mine = ops.take_along_axis(mine, ops.maximum(matched, 0)[..., None], axis=1)  # (n, objects, cells)
+            mine = rows_of(mine, ops.maximum(matched, 0))  # (n, objects, cells)
             mine = ops.reshape(mine, (-1, sets, objects, cells))
             return ops.reshape(mask_loss.paired(mine, truth[:, None], self.masks, self.dice), (-1, objects))
 

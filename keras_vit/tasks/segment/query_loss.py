@@ -7,6 +7,7 @@ from keras_vit.tasks.detect.assignment import assign
 from keras_vit.tasks.segment import mask_loss
 from keras_vit.utils.configured import Loss
 from keras_vit.utils.instance_maps import PER_CLASS
+from keras_vit.utils.taking import rows_of
 
 NONE_WEIGHT = 0.1  # weight of the cross-entropy of a query without an object
 
@@ -64,16 +65,16 @@ class QueryLoss(Loss):
         entropy, weights = _of_classes(logits, labels, mine)  # (n,), (n,)
         of_batch = ops.maximum(ops.mean(ops.reshape(weights, (-1, stages)), axis=0), 1e-6)  # (stages,)
         entropy = ops.sum(ops.reshape(entropy, (-1, stages)) / of_batch, axis=1)  # (batch,)
-        predicted = ops.take_along_axis(masks, ops.maximum(matched, 0)[..., None], axis=1)  # (n, objects, cells)
+        predicted = rows_of(masks, ops.maximum(matched, 0))  # (n, objects, cells)
         apart = mask_loss.paired(predicted, truth, self.masks, self.dice)  # (n, objects)
         apart = ops.sum(ops.reshape(ops.sum(is_object * apart, axis=1), (-1, stages)), axis=1)
         return self.classes * entropy + apart / count  # (batch,)
 
     def _costs(self, logits, masks, labels, truth):
         """Returns the costs of all pairs, `(n, objects, queries)`."""
-        classes = ops.take_along_axis(ops.softmax(logits), labels[:, None], axis=2)  # (n, queries, objects)
+        classes = rows_of(ops.transpose(ops.softmax(logits), (0, 2, 1)), labels)  # (n, objects, queries)
         of_masks = mask_loss.costs(masks, truth, self.masks, self.dice)
-        return of_masks - self.classes * ops.transpose(classes, (0, 2, 1))
+        return of_masks - self.classes * classes
 
 
 def _of_classes(logits, labels, mine):

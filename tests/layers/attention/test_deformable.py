@@ -44,10 +44,8 @@ def by_hand(layer, x, references, maps):
     return dense("proj", output.reshape(batch, queries, width))
 
 
-@pytest.mark.parametrize("dense", [0, 4096])
 @pytest.mark.parametrize("size, sides", [(4, [(3, 5)]), (2, [(4, 3), (2, 2)])])
-def test_formula(size, sides, dense, monkeypatch):
-    monkeypatch.setattr(deformable, "DENSE", dense)
+def test_formula(size, sides):
     layer = DeformableAttention(num_heads=2, points=3)
     x, references = RNG.normal(size=(2, 4, 6)), RNG.uniform(size=(2, 4, size))  # some places lie outside
     maps = [RNG.normal(size=(2, *side, 5)) for side in sides]
@@ -58,15 +56,29 @@ def test_formula(size, sides, dense, monkeypatch):
     np.testing.assert_allclose(found, by_hand(layer, x, references, maps), atol=1e-4)
 
 
-def test_both_forms_have_the_same_gradients(monkeypatch):
+def test_gradients():
     arrays = RNG.normal(size=(2, 3, 4, 2, 5)), RNG.uniform(-0.2, 1.2, (2, 6, 2, 3, 2)), RNG.uniform(size=(2, 6, 2, 3))
     arrays, upstream = [a.astype("float32") for a in arrays], RNG.normal(size=(2, 6, 2, 5)).astype("float32")
+
+    def by_products(values, places, weights):  # every cell with its share
+        cells = deformable.shares_of_cells(places, weights, 3, 4)
+        return ops.einsum("bhqrc,brchd->bqhd", cells, values)
 
     def slopes(form):
         return gradients(lambda tensors: ops.sum(form(*tensors) * upstream), arrays)
 
-    for found, wanted in zip(slopes(deformable.by_products), slopes(deformable.by_gathering), strict=True):
+    np.testing.assert_allclose(
+        *map(ops.convert_to_numpy, (deformable.sampled(*arrays), by_products(*arrays))), atol=1e-5
+    )
+    for found, wanted in zip(slopes(deformable.sampled), slopes(by_products), strict=True):
         np.testing.assert_allclose(found, wanted, atol=2e-5)
+
+
+@pytest.mark.parametrize("place", [-1e9, -3.0, 4.0, 1e9, np.nan])
+def test_places_far_outside_are_zero(place):
+    values, weights = np.ones((1, 3, 4, 1, 2), "float32"), np.ones((1, 1, 1, 1), "float32")
+    found = ops.convert_to_numpy(deformable.sampled(values, np.full((1, 1, 1, 1, 2), place, "float32"), weights))
+    assert not found.any()
 
 
 def test_places_are_exact_in_half_precision():
