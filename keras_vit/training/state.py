@@ -53,10 +53,10 @@ def save(folder, step, arrays, notes):
         together.commit(temporary, path)
     except (OSError, safetensors.SafetensorError) as error:
         newest = next(iter(_all(folder)), None)
-        free = shutil.disk_usage(folder).free / 1e6 if folder.is_dir() else 0
+        room = f"has {shutil.disk_usage(folder).free / 1e6:,.0f} MB free" if folder.is_dir() else "is not there"
         raise OSError(
-            f"The training state after step {step} could not be written to {str(folder)!r}, which has {free:,.0f} MB "
-            f"free ({error}). {f'The last good one is {newest.name}.' if newest else 'There is no earlier one.'}"
+            f"The training state after step {step} could not be written to {str(folder)!r}, which {room} "
+            f"({error}). {f'The last good one is {newest.name}.' if newest else 'There is no earlier one.'}"
         ) from None
     finally:
         shutil.rmtree(place, ignore_errors=True)

@@ -100,7 +100,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_last_state(tmp_path):
 
 def test_a_folder_that_is_gone_is_one_sentence(tmp_path):
     with pytest.raises(
-        OSError, match="state after step 2 could not be written to '.*nowhere'.*There is no earlier one"
+        OSError,
+        match="state after step 2 could not be written to '.*nowhere', which is not there .*There is no earlier one",
     ):
         state.save(tmp_path / "nowhere", 2, ARRAYS, NOTES)
 
