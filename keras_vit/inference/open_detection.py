@@ -9,11 +9,8 @@ import numpy as np
 from keras_vit.checkpoints.files.own import HEAD_METADATA
 from keras_vit.inference.overlaps import overlaps
 from keras_vit.inference.queries import Eyes, Queries, queries_for
-from keras_vit.layers import QueryLogits, TopBoxes
-from keras_vit.layers.functional import Model
-from keras_vit.models.backbone import fill
 from keras_vit.models.metadata import keep
-from keras_vit.models.open_detector import features_of
+from keras_vit.models.open_detector import features_of, of_classes
 from keras_vit.utils import checks
 
 
@@ -158,14 +155,8 @@ def zero_shot_detector(
     checks.positive(most=most)
     checks.rate(threshold=threshold)
     queries = queries_for(eyes, classes, tokens, prompts)
-    heads, old = eyes.heads, eyes.heads.get_layer("logits")
-    features = features_of(heads, eyes.image.outputs[0])
-    boxes = heads.get_layer("places")(features)
-    head = QueryLogits(old.units, len(queries.classes), name="logits", dtype=old.dtype_policy)
-    logits = head(features)
-    outputs = TopBoxes(min(most, boxes.shape[1]), name="boxes")([boxes, logits])
-    head.set_weights([queries.vectors.T, *old.get_weights()])
-    shared = Model(eyes.image.inputs[0], outputs, name="detector")
-    copy = fill(keras.models.clone_model(shared), shared.get_weights())
+    features = features_of(eyes.heads, eyes.image.outputs[0])
+    boxes, old = eyes.heads.get_layer("places")(features), eyes.heads.get_layer("logits")
+    copy = of_classes(eyes.image.inputs[0], features, boxes, old, queries.vectors, most)
     keep(copy, HEAD_METADATA, labels=queries.classes, score=threshold)
     return copy

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_vit.explain.class_vectors import SLOT, class_vectors
 from keras_vit.explain.embedding import unit
 from keras_vit.explain.towers import Towers
 from keras_vit.inference.overlaps import generalized, overlaps
-from keras_vit.inference.zero_shot import SLOT, class_vectors
 from keras_vit.models.open_detector import PARTS, features_of, is_open_detector
 from keras_vit.models.outputs import check_labels
 from keras_vit.preparing.preprocessing import Preparation, listed

@@ -1,6 +1,5 @@
 """Classifies images by the names of classes, with the text tower of CLIP, SigLIP or one's own."""
 
-import collections
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,18 +7,15 @@ import keras
 import numpy as np
 
 from keras_vit.checkpoints.files.own import HEAD_METADATA
-from keras_vit.explain.embedding import unit
-from keras_vit.explain.towers import own_words, projected, projection_of, text_vectors, towers_of
+from keras_vit.explain.class_vectors import class_vectors
+from keras_vit.explain.towers import projected, projection_of, towers_of
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import fill
 from keras_vit.models.kinds import GIVES
 from keras_vit.models.metadata import keep
-from keras_vit.models.outputs import check_labels
 from keras_vit.utils import checks
 
-PROMPTS = ("a photo of a {}.",)
-SLOT = "{}"
 AT_ONCE = 2**20  # probabilities that are computed in float64 at once
 RENAMED = {"head": "projection", "classes": "head"}  # names in the classifier
 
@@ -152,36 +148,6 @@ def zero_shot_classifier(
     kind = {} if towers.bias is None else {GIVES: {"head": "labels"}}
     keep(copy, HEAD_METADATA, **kind, labels=classes)
     return copy
-
-
-def class_vectors(towers, classes, tokens, prompts):
-    """Returns the names of classes as a list, and their vectors, of length 1, `(classes, width)`.
-
-    Arguments and errors as in `zero_shot`.
-    """
-    classes = classes.tolist() if isinstance(classes, np.ndarray) else classes
-    classes = list(checks.sequence("classes", classes))
-    if prompts is None:
-        own = (tokens is None or isinstance(tokens, keras.Model)) and own_words(towers.text)
-        prompts = (SLOT,) if own else PROMPTS
-    prompts = list(checks.sequence("prompts", [prompts] if isinstance(prompts, str) else prompts))
-    wrong = [each for each in classes + prompts if not isinstance(each, str) or not each.strip()]
-    if wrong:
-        raise ValueError(f"Each class and each prompt must be a text. Received: {checks.shown(wrong[0]):.100}")
-    if not classes or (len(classes) == 1 and towers.bias is None):
-        raise ValueError(f"`classes` must be two names or more. Received: classes={checks.shown(classes):.100}")
-    twice = next((name for name, count in collections.Counter(classes).items() if count > 1), None)
-    if twice is not None:
-        raise ValueError(f"Each class must be given once. Received: {twice!r} twice")
-    without = [prompt for prompt in prompts if SLOT not in prompt]
-    if without or not prompts:
-        raise ValueError(
-            f"Each prompt must have {SLOT} instead of the name. Received: {checks.shown(without or prompts):.100}"
-        )
-    check_labels(classes)
-    texts = [prompt.replace(SLOT, name) for name in classes for prompt in prompts]
-    vectors = text_vectors(towers, tokens, texts)
-    return classes, unit(vectors.reshape(len(classes), len(prompts), -1).mean(1))
 
 
 def _renamed(layer):

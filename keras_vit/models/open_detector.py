@@ -4,10 +4,11 @@ import math
 
 import keras
 
-from keras_vit.layers import Objectness, PlaceBoxes, QueryLogits
+from keras_vit.layers import Objectness, PlaceBoxes, QueryLogits, TopBoxes
 from keras_vit.layers.blocks.norms import norm
 from keras_vit.layers.functional import Model
 from keras_vit.models import anatomy
+from keras_vit.models.backbone import fill
 
 PARTS = ("image", "text", "heads")  # its nested models
 
@@ -87,3 +88,32 @@ def features_of(heads, tokens):
     """
     pair = [heads.get_layer(name)(tokens) for name in ("class_token", "patch_tokens")]
     return heads.get_layer("features")(heads.get_layer("product")(pair))
+
+
+def of_classes(images, features, boxes, old, vectors, most, name="detector"):
+    """Builds a detector of some classes: a model of images alone, with copies of all weights.
+
+    Args:
+        images: The symbolic input.
+        features: The symbolic tensor that the heads take, as from `features_of`.
+        boxes: The symbolic output of the layer `places`.
+        old: The layer `logits` of queries that are an input, or of other classes.
+        vectors: Embeddings of the classes, `(classes, units)`.
+        most: Number of boxes of an image, at most one for each patch.
+        name: Name of the model.
+
+    Returns:
+        A functional `keras.Model` from pixels to the output of its last layer, a `TopBoxes`.
+    """
+    head = QueryLogits(old.units, len(vectors), name="logits", dtype=old.dtype_policy)
+    outputs = TopBoxes(min(most, boxes.shape[1]), name="boxes")([boxes, head(features)])
+    head.set_weights([vectors.T, *old.get_weights()[1 if old.queries else 0 :]])
+    shared = Model(images, outputs, name=name)
+    return fill(keras.models.clone_model(shared), shared.get_weights())
+
+
+def has_classes(model):
+    """Returns whether a model is one of `of_classes`."""
+    layers = {layer.name: layer for layer in getattr(model, "layers", ())}
+    kinds = {"places": PlaceBoxes, "logits": QueryLogits, "boxes": TopBoxes}
+    return all(isinstance(layers.get(name), kind) for name, kind in kinds.items()) and bool(layers["logits"].queries)

@@ -4,7 +4,7 @@ import pytest
 from scipy.special import expit, softmax
 
 import keras_vit
-from keras_vit.inference.zero_shot import PROMPTS
+from keras_vit.explain.class_vectors import PROMPTS
 from tests.marks import slow, slow_on_jax
 from tests.towers import LENGTH, WORDS, two_towers
 

@@ -2,7 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit.models.open_detector import detection_heads, features_of, is_open_detector
+from keras_vit.layers.functional import Model
+from keras_vit.models.open_detector import detection_heads, features_of, has_classes, is_open_detector, of_classes
 from tests import owls
 from tests.marks import slow_on_jax
 from tests.towers import two_towers
@@ -58,3 +59,19 @@ def test_heads_have_the_public_names():
     inside = {"class_token", "patch_tokens", "product", "features", "places", "objectness", "logits"}
     assert {layer.name for layer in heads.layers} == inside | {"tokens", "queries", "texts"}
     assert "places/dense0/kernel" in {weight.path for weight in heads.weights}
+
+
+def test_classes_of_a_detector_can_change_and_weights_are_copies():
+    model = owls.shared()
+    image, heads = model.get_layer("image"), model.get_layer("heads")
+    features = features_of(heads, image.outputs[0])
+    boxes, vectors = heads.get_layer("places")(features), RNG.normal(size=(3, owls.UNITS)).astype("float32")
+    first = of_classes(image.inputs[0], features, boxes, heads.get_layer("logits"), vectors, 9)
+    assert has_classes(first) and not has_classes(model) and first.output_shape == (None, 4, 7)
+    parts = [first.get_layer(name).output for name in ("features", "places")]
+    second = of_classes(first.inputs[0], *parts, first.get_layer("logits"), vectors[1:], 2, "second")
+    assert second.output_shape == (None, 2, 6) and second.name == "second"
+    logits = [np.asarray(Model(each.inputs, each.get_layer("logits").output)(IMAGES)) for each in (first, second)]
+    np.testing.assert_allclose(logits[1], logits[0][..., 1:], atol=1e-6)
+    second.set_weights([weight * 0 for weight in second.get_weights()])
+    assert np.asarray(first.get_layer("logits").vectors).any()
