@@ -29,7 +29,7 @@ class Data(Checked):
     fold: tuple[int, int] | None = None  # (2, 5): the second of five parts of train and validation is for validation
     bad_images: Literal["raise", "skip"] = "raise"  # for unreadable files: an error, or skip and list them
     # Before a center crop: see `keras_vit.data.augment.cuts`.
-    resize: int | tuple[int, int] | Literal["window", "aspect"] | None = number(None, low=1)
+    resize: int | tuple[int, int] | Literal["window", "aspect", "pad"] | None = number(None, low=1)
     crop_offset: Literal["round", "floor"] = "round"  # rounding of half pixels: as in timm, or in transformers
     method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # interpolation at evaluation
     antialias: bool = True  # for all resizing, "inception" crops included; off in Google's code

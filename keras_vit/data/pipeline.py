@@ -4,6 +4,7 @@ Order and augmentation are pure functions of (seed, epoch, position in the epoch
 sees the batches that it would have seen.
 """
 
+import dataclasses
 import math
 
 import tensorflow as tf
@@ -48,6 +49,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     task, channels, size = recipe.task, size[-1], recipe.task.data_shape(size)
     chunk = _chunk(part, size)
     reader = _reader(source, size, recipe.data, settings)
+    moves = dataclasses.replace(settings, flip=False) if recipe.data.resize == "pad" else settings  # before that
 
     def shuffled_keys(epoch):  # chunks of other processes, and skipped steps, are dropped before any image is read
         chunks = source.shuffled(seed, epoch, chunk).take(steps * batch // chunk).enumerate()
@@ -57,7 +59,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     def read_and_augment(epoch, first, keys):
         draw = draws(seed, epoch, first)
         examples = reader(keys, draw("crop", chunk, 4))
-        return augment(examples, settings, draw, channels), tf.tile([[epoch, first]], (chunk, 1))
+        return augment(examples, moves, draw, channels), tf.tile([[epoch, first]], (chunk, 1))
 
     def make_batch(examples, at):
         own = tf.random.fold_in(at[0], seed)
@@ -146,6 +148,7 @@ def _reader(source, size, data, settings=None, raw=False):
     """
     look_up = source.reader()
     cut = settings.crop in BOXES if settings else isinstance(data.resize, (int, tuple))  # even at the right size
+    pads = data.resize == "pad" and not (settings and cut)
 
     def bring_to_size(items, numbers, orientation=None):
         if settings is None:
@@ -159,8 +162,9 @@ def _reader(source, size, data, settings=None, raw=False):
 
     def read_examples(keys, numbers=None):
         items = look_up(keys)
-        placed = {n: item for n, item in items.items() if n == "images" or (KINDS[n].cut and not raw)}
-        if all(fits(*pair) for pair in placed.items()) and not cut:
+        followed = pads and "bounding_boxes"  # they are shares of what the model sees, whose sides are others then
+        placed = {n: i for n, i in items.items() if n == "images" or (KINDS[n].cut and (not raw or n == followed))}
+        if all(fits(*pair) for pair in placed.items()) and not (cut or pads):
             examples = {**placed, "images": tf.cast(placed["images"], "float32")}
         else:
             numbers = tf.zeros((tf.size(keys), 4)) if numbers is None else numbers

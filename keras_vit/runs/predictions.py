@@ -124,7 +124,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
             if error:
                 yield path, None, error
                 continue
-            if keeps and trained.alone and task.gives == "boxes":
+            if keeps and task.gives == "boxes":
                 output = output_files.in_photo(output, source, trained.about.rule)
             for file, save in place(path).items() if place else ():
                 with replacing(file) as temporary:

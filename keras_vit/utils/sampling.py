@@ -51,7 +51,7 @@ def view_indices(count, frames, stride=1, segments=False, view=0, views=1):
 
 def check_crops(crops, resize, size=None):
     """Raises ValueError if frames have several crops, but `data.resize` leaves nothing around the first."""
-    if crops > 1 and (resize is None or (isinstance(resize, tuple) and resize == size)):
+    if crops > 1 and (resize in (None, "pad") or (isinstance(resize, tuple) and resize == size)):
         raise ValueError(
             f"{crops} crops need frames that are larger than the model's: data.resize must be the shorter side in "
             f"pixels, 'aspect', 'window' or a larger size. Received: task.crops={crops}, data.resize={resize}"

@@ -17,7 +17,9 @@ def cut(boxes, cut, size):
     pixels = pixels / _twice(cut.extent) * _twice(cut.grid)
     pixels = pixels if cut.window is None else pixels - _twice(cut.window)
     edges = pixels / _twice(size)
-    edges = edges if cut.flip is None else tf.where(cut.flip, _mirrored(edges), edges)
+    if cut.flip is not None:
+        right = tf.cast(cut.shape[1] / cut.extent[1], "float32") if cut.padded else 1.0  # edge of the image
+        edges = tf.where(cut.flip, _mirrored(edges, right), edges)
     return _inside(edges, boxes[:, 4:])
 
 
@@ -52,9 +54,9 @@ def _twice(pair):
     return tf.tile(tf.cast(tf.stack(pair), "float32"), [2])
 
 
-def _mirrored(edges):
+def _mirrored(edges, end=1.0):
     top, left, bottom, right = tf.unstack(edges, axis=-1)
-    return tf.stack([top, 1 - right, bottom, 1 - left], axis=-1)
+    return tf.stack([top, end - right, bottom, end - left], axis=-1)
 
 
 def _inside(edges, classes):

@@ -5,9 +5,10 @@ What is seen is drawn first (`cuts`) and cut out then, so that a mask can be cut
 
 import tensorflow as tf
 
-from keras_vit.data.augment.cuts import BOXES, center_cut, draw_cut
+from keras_vit.data.augment.cuts import BOXES, center_cut, draw_cut, padded_cut
 from keras_vit.data.readers.decoding import decode, opened
 from keras_vit.data.targets import KINDS
+from keras_vit.preparing.padded import padded
 
 
 def training_example(items, size, data, settings, numbers, orientation=None):
@@ -30,6 +31,10 @@ def training_example(items, size, data, settings, numbers, orientation=None):
         shape, box = opened(item, channels, orientation)
         cut = draw_cut(shape, size, settings, numbers)
         image = _quick_resize(_flip(box(cut.start, cut.extent), cut.flip), size[:2], data.antialias)
+    elif data.resize == "pad":
+        image = decode(item, channels, orientation)
+        cut = padded_cut(tf.shape(image)[:2], size, flip=numbers[3] < 0.5 if settings.flip else None)
+        image = make(_flip(image, cut.flip), cut, size, "bilinear", data.antialias)
     else:
         image = decode(item, channels, orientation)
         cut = draw_cut(tf.shape(image)[:2], size, settings, numbers)
@@ -59,7 +64,10 @@ def _with_image(items, image, cut, size):
 
 
 def make(image, cut, size, method, antialias):
-    """Resizes the box of a `Cut` to its grid, and cuts its window out."""
+    """Resizes the box of a `Cut` to its grid, and cuts its window out; what is padded is filtered as OWLv2's."""
+    if cut.padded:
+        image = tf.numpy_function(lambda pixels: padded(pixels, size[:2]), [image], "float32", stateful=False)
+        return tf.ensure_shape(image, size)
     box = image[cut.start[0] : cut.start[0] + cut.extent[0], cut.start[1] : cut.start[1] + cut.extent[1]]
     image = resize(box, cut.grid, method, antialias)
     if cut.window is not None:

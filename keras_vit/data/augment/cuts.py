@@ -11,7 +11,9 @@ The first two flip too, while the pixels are few and still bytes.
 
 For evaluation, `Data.resize` is the shorter side in pixels to which an image is resized before the center is cut out;
 `(height, width)` to squash it to that before; `"window"` for the center of the image as it is; `"aspect"` to cut it to
-the model's aspect ratio before it is resized; `None` for the whole image, resized to the model's size.
+the model's aspect ratio before it is resized; `"pad"` to pad it on the right and below to a square, as OWLv2's; `None`
+for the whole image, resized to the model's size. An image that is padded in evaluation is so in training too, unless it
+is cropped, and is flipped before that.
 """
 
 import math
@@ -31,6 +33,7 @@ class Cut(NamedTuple):
     grid: Any  # (height, width) to which the box is resized
     window: Any = None  # (top, left) in the grid; None: all of it is seen
     flip: Any = None  # whether the result is mirrored, a bool tensor; None: no
+    padded: bool = False  # whether the box is a square that is larger than the image, which is at its top left
 
 
 def draw_cut(shape, size, settings, numbers):
@@ -53,6 +56,8 @@ def center_cut(shape, size, data):
     if data.resize == "window":
         cut = _box(shape, tf.minimum(tf.reduce_min(tf.cast(shape, "float32") / size[:2]), 1.0), size, 0.0)
         return cut._replace(start=(shape - cut.extent) // 2)
+    if data.resize == "pad":
+        return padded_cut(shape, size)
     if data.resize == "aspect":
         extent = tf.maximum(tf.minimum(shape, shape[::-1] * size[:2] // size[1::-1]), 1)
         return Cut(shape, (shape - extent) // 2, extent, size[:2])
@@ -61,6 +66,11 @@ def center_cut(shape, size, data):
     room = cut.grid - size[:2]
     halved = room // 2 if data.crop_offset == "floor" else tf.cast(tf.round(room / 2), "int32")
     return cut._replace(window=tf.unstack(halved))
+
+
+def padded_cut(shape, size, flip=None):
+    """Returns the `Cut` of all of an image, padded to a square; the image is flipped before that."""
+    return Cut(shape, (0, 0), tf.tile([tf.reduce_max(shape)], [2]), size[:2], flip=flip, padded=True)
 
 
 def _whole(shape, grid):

@@ -53,16 +53,19 @@ def check(image, found, tolerance=1.5):
         ((24, 50, 3), {"crop": None}),
         ((40, 40, 3), {"resize": 44}),
         ((90, 70, 3), {"resize": None}),
+        ((40, 40, 3), {"resize": "pad"}),
+        ((90, 70, 3), {"resize": "pad", "flip": True}),
     ],
 )
 def test_boxes_are_cut_where_their_image_is(size, crop):
-    settings, seen = None if "resize" in crop else Augment(**crop), 0
+    data = Data(resize=crop.get("resize"))
+    settings, seen = None if [*crop] == ["resize"] else Augment(**{k: v for k, v in crop.items() if k != "resize"}), 0
     for numbers in RNG.random((12, 4)).astype("float32"):
         items = {"images": tf.constant(IMAGE), "bounding_boxes": tf.constant(BOXES)}
         if settings is None:
-            found = crops.evaluation_example(items, size, Data(resize=crop["resize"]))
+            found = crops.evaluation_example(items, size, data)
         else:
-            found = crops.training_example(items, size, Data(), settings, tf.constant(numbers))
+            found = crops.training_example(items, size, data, settings, tf.constant(numbers))
         seen += check(found["images"], found["bounding_boxes"])
     assert seen >= 8
 

@@ -48,6 +48,11 @@ def test_without_a_crop_the_whole_image_is_seen():
         assert cut == cuts.Cut(SHAPE, (0, 0), SHAPE, (60, 40))
 
 
+def test_a_padded_image_is_at_the_top_left_of_a_square():
+    cut = cuts.center_cut(tf.constant(SHAPE), (60, 40, 3), Data(resize="pad"))
+    assert cut.padded and cut.start == (0, 0) and cut.extent.numpy().tolist() == [120, 120] and cut.grid == (60, 40)
+
+
 @pytest.mark.parametrize("crop", ["inception", "window"])
 def test_half_of_the_cuts_are_flipped_if_asked(crop):
     flipped = drawn(crop, flip=True)["flip"]
