@@ -64,7 +64,7 @@ def read_own(path, part, overrides, sha256=None):
             "Models of several inputs are as they were saved; of images and texts, part='image', the image tower, can "
             f"be adapted. Received: part={part!r}, {received}"
         )
-    model = _opened(path, sha256)
+    model = opened(path, sha256)
     structure = Traits(model).structure
     if structure == "dit" and part is None:
         return model
@@ -80,7 +80,7 @@ def read_own(path, part, overrides, sha256=None):
     return two_towers(image, text, **{name: _number(v) for name, v in numbers.items() if v is not None})
 
 
-def _opened(path, sha256):
+def opened(path, sha256=None):
     """Returns the model in a file; errors as in `read_own`."""
     fetch(path, sha256=sha256)
     check_packed(path)
@@ -120,7 +120,7 @@ def load_own(model, source, options, sha256=None):
     if options:
         received = ", ".join(f"{name}={value!r}" for name, value in options.items())
         raise ValueError(f"Models of several inputs are loaded as they were saved. Received: {received}")
-    other = _opened(path, sha256)
+    other = opened(path, sha256)
     structures = [Traits(each).structure for each in (model, other)]
     if structures[0] != "dit":
         _check_texts(other, structures[1], path)

@@ -15,6 +15,29 @@ def _places(**values):
             raise ValueError(f"`{name}` must be different numbers in their order. Received: {checks.shown(value)}")
 
 
+def _texts(**values):
+    """Raises ValueError unless every value is a text, or a list of texts."""
+    for name, value in values.items():
+        each = [value] if isinstance(value, str) else checks.sequence(name, value)
+        if not each or not all(isinstance(text, str) and text.strip() for text in each):
+            raise ValueError(f"`{name}` must be a text or several. Received: {checks.shown(value)}")
+
+
+def _text(**values):
+    """Raises ValueError unless every value is a text."""
+    for name, value in values.items():
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError(f"`{name}` must be a text. Received: {checks.shown(value)}")
+
+
+def _by_name(**values):
+    """Raises ValueError unless every value is a dictionary from texts to texts."""
+    for name, value in values.items():
+        if not isinstance(value, dict):
+            raise ValueError(f"`{name}` must be a dictionary from names to texts. Received: {checks.shown(value)}")
+        _texts(**{name: [*value, *value.values()]})
+
+
 RANGES = {
     "width": checks.positive,
     "depth": checks.positive,
@@ -27,6 +50,9 @@ RANGES = {
     "mlp_dim": checks.positive,
     "refined": checks.switch,
     "blocks": _places,
+    "words": _by_name,
+    "prompts": _texts,
+    "tokens": _text,
 }
 
 

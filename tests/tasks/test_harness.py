@@ -16,11 +16,14 @@ from keras_vit.config import Augment, Classify, ClassifyClips, Data, Detect, Opt
 from keras_vit.export import runtimes
 from keras_vit.runs import predictions
 from keras_vit.training import history
+from tests import owls
 from tests.clipfiles import animated, moving
 from tests.marks import QUICKLY, fuller, slow
 from tests.tasks.harness import run_task_test
+from tests.towers import WORDS
 
 SIZES = ((20, 24), (16, 16), (30, 18))
+SPLITS = dict(train="all[:67%]", validation="all[67%:]", test="all[67%:]", batch_size=4)
 
 
 @pytest.fixture
@@ -226,13 +229,7 @@ def test_detect(tmp_path, monkeypatch, shapes):
         name="boxes",
         task=Detect(classes=("square",), most=10, head="tokens"),  # that of points is trained in `detect/test_yolo.py`
         model=dict(variant="mu/4", image_size=16, depth=1, dropout=0.1, tokens={"class_token": True}),
-        data=Data(
-            source=f"folder:{shapes.with_name('boxes')}",
-            train="all[:67%]",
-            validation="all[67%:]",
-            test="all[67%:]",
-            batch_size=4,
-        ),
+        data=Data(source=f"folder:{shapes.with_name('boxes')}", **SPLITS),
         augment=Augment(crop="inception", crop_area=0.5, flip=True, rotation=20.0, jitter=0.2),
         optim=Optim(ema=0.9),
     )
@@ -255,19 +252,26 @@ def test_detect(tmp_path, monkeypatch, shapes):
 
 
 @fuller
+def test_detect_by_words(tmp_path, monkeypatch, shapes):
+    owls.small(True, words=[*WORDS, "square"]).save(tmp_path / "owl.keras")
+    recipe = Recipe(
+        name="words",
+        task=Detect(classes=("square",), most=3, head="open"),
+        model=dict(weights=str(tmp_path / "owl.keras"), image_size=owls.SIDE),
+        data=Data(source=f"folder:{shapes.with_name('boxes')}", **SPLITS, resize="pad"),
+        augment=Augment(flip=True, scale=0.2, jitter=0.2),
+        optim=Optim(ema=0.9, layer_decay=0.9),
+    )
+    run_task_test(recipe, tmp_path, monkeypatch, sorted((shapes / "images").iterdir())[:3])
+
+
+@fuller
 def test_restore(tmp_path, monkeypatch, shapes):
     recipe = Recipe(
         name="larger",
         task=Restore(scale=2, noise=2.0, luma=True, head_depth=1),
         model=dict(variant="mu/4", stem=[[8, 1], [8, 1]], patch_size=4, image_size=8, depth=1, dropout=0.1),
-        data=Data(
-            source=f"folder:{shapes}",
-            train="all[:67%]",
-            validation="all[67%:]",
-            test="all[67%:]",
-            batch_size=4,
-            resize="window",
-        ),
+        data=Data(source=f"folder:{shapes}", **SPLITS, resize="window"),
         augment=Augment(crop="window", crop_shrink=1.5, flip=True),
         optim=Optim(ema=0.9),
     )

@@ -22,6 +22,10 @@ def test_a_head_is_a_word_or_a_word_with_options():
         (Detect, {"kind": "tokens", "depth": 3}, "Detect.head 'tokens' has no options. Received: depth=3"),
         (Detect, {"kind": "points", "width": 0}, "must be a positive integer. Received: Detect.head.width=0"),
         (Detect, {"kind": "points", "box_weight": -1}, "0 or more. Received: Detect.head.box_weight=-1"),
+        (Detect, {"kind": "open", "words": ["a"]}, "dictionary from names to texts. Received: \\['a'\\]"),
+        (Detect, {"kind": "open", "words": {"a": ["b"]}}, "`Detect.head.words` must be a text or several"),
+        (Detect, {"kind": "open", "prompts": []}, "must be a text or several. Received: \\[\\]"),
+        (Detect, {"kind": "open", "tokens": 3}, "`Detect.head.tokens` must be a text. Received: 3"),
         (Segment, {"kind": "mask", "depth": None}, "Received: Segment.head.depth=None"),
     ],
 )

@@ -69,7 +69,7 @@ FORMAT = Format(
     rows=ROWS,
     detect=lambda names: PROJECTION in names,
     architecture=architecture,
-    head_names=rf"({'|'.join((*HEADS, *BEFORE_HEAD, 'queries', 'masks'))})/.*",
+    head_names=rf"({'|'.join((*HEADS, *BEFORE_HEAD, 'queries', 'masks', 'features', 'places', 'logits'))})/.*",
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",
 )

@@ -17,6 +17,7 @@ from keras_vit.tasks.base import Task
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.detect.box_tally import BoxTally, sides
 from keras_vit.tasks.detect.group_loss import GroupLoss
+from keras_vit.tasks.detect.open_loss import OpenLoss
 from keras_vit.tasks.detect.point_loss import PointLoss
 from keras_vit.tasks.detect.set_loss import SetLoss
 from keras_vit.tasks.heads import WithHead
@@ -28,6 +29,7 @@ HEADS = {
     "tokens": {},
     "decoder": {"depth": 6},
     "deformable": {"width": None, "depth": None, "groups": None},
+    "open": {"words": None, "prompts": None, "tokens": None},
 }
 
 
@@ -45,10 +47,13 @@ class Detect(WithHead, Task):
     - `"decoder"`: queries attend to the patches in decoder blocks. Carion et al. 2020, DETR (arXiv:2005.12872);
     - `"deformable"`: the best places of a map of several blocks propose boxes, which queries refine by attending around
       them. Robinson et al. 2025, RF-DETR (arXiv:2511.09554), see `DeformableDecoder`. It has a score for each class
-      alone: a box may have two classes.
+      alone: a box may have two classes;
+    - `"open"`: that of a published OWL-ViT or OWLv2, which finds what words name. Minderer et al. 2022 and 2023
+      (arXiv:2205.06230, arXiv:2306.09683). Each patch predicts a box; the names of the classes, as words, are embedded
+      once, at the start, and trained further as weights.
 
-    The last three return a set. In training each object is matched with one box, see `SetLoss` and `GroupLoss`; from
-    new weights this needs many more images than `"points"`.
+    All but the first return a set. In training each object is matched with one box, see `SetLoss`, `GroupLoss` and
+    `OpenLoss`; from new weights this needs many more images than `"points"`.
 
     Args:
         classes: Names of the classes, in the order of the data.
@@ -56,7 +61,10 @@ class Detect(WithHead, Task):
             `"points"` has `width`, its channels, by default half of the encoder's width, at most 256, and `box_weight`,
             the weight of the box loss, by default 5, see `PointLoss`. `"decoder"` has `depth`, its number of blocks, by
             default 6. `"deformable"` has `width`, its channels, `depth`, its number of blocks, and `groups`, the groups
-            of queries in training: `None` for those of the weights, else 256, 3 and 13.
+            of queries in training: `None` for those of the weights, else 256, 3 and 13. `"open"` has `words`, a
+            dictionary from names of classes to the words that are embedded in their place; `prompts`, texts with `{}`
+            for them, over whose embeddings the mean is taken, by default the words alone; and `tokens`, what
+            `keras_vit.tokenizer` reads, by default the weights.
         most: Largest number of boxes in an image.
         score: Least score of a box in pictures, answers and files of boxes. Average precision does not use it.
     """
@@ -66,7 +74,7 @@ class Detect(WithHead, Task):
     gives = "boxes"
     parts = ("predicted", "true")
     measured = ("score",)
-    refuses = refusals.of_whole("boxes")
+    refuses = refusals.of_places("boxes")
     heads = HEADS
 
     head: str | dict[str, Any] = "points"
@@ -111,6 +119,15 @@ class Detect(WithHead, Task):
             raise ValueError("Detect.classes must name the classes of the objects. Received: classes=()")
         if len(set(self.classes)) < len(self.classes):
             raise ValueError(f"Detect.classes must have different names. Received: classes={self.classes!r}")
+        if recipe and recipe.data.resize not in (None, "pad"):
+            raise ValueError(
+                "Boxes are scored whole: data.resize, which crops the center, must be None, or 'pad', which crops "
+                f"nothing. Received: data.resize={recipe.data.resize!r}"
+            )
+        if self.head_kind == "open":
+            from keras_vit.tasks.detect import open_model
+
+            open_model.check(self, recipe.model if recipe else None)
         if recipe and self.head_kind == "tokens" and (recipe.optim.freeze is not None or recipe.optim.lora):
             warnings.warn(
                 "optim.freeze and optim.lora freeze the tokens of the boxes too: they are new unless model.weights "
@@ -144,6 +161,10 @@ class Detect(WithHead, Task):
         from keras_vit.tasks.detect import box_heads
 
         self.check()
+        if self.head_kind == "open":
+            from keras_vit.tasks.detect import open_model
+
+            return open_model.built(self, arguments)
         if self.head_kind == "tokens":
             registers = flat(arguments).get("tokens.registers")
             if registers:
@@ -157,15 +178,18 @@ class Detect(WithHead, Task):
         """Returns the model without its last layer: its output is the `y_pred` of `PointLoss` or another loss here."""
         from keras_vit.layers.functional import Model
 
-        return Model(model.input, model.get_layer("boxes").input, name=model.name)
+        found = model.get_layer("boxes").input
+        if isinstance(found, list):  # boxes, and logits
+            found = keras.layers.Concatenate(name="found", dtype="float32")(found)
+        return Model(model.input, found, name=model.name)
 
     def compiled(self, source):
-        loss = SetLoss()
-        if self.head_kind == "points":
-            loss = PointLoss(self.head_options["box_weight"])
-        elif self.head_kind == "deformable":
-            loss = GroupLoss(self.most)
-        return {"loss": loss, "weighted_metrics": []}
+        losses = {
+            "points": lambda: PointLoss(self.head_options["box_weight"]),
+            "deformable": lambda: GroupLoss(self.most),
+            "open": OpenLoss,
+        }
+        return {"loss": losses.get(self.head_kind, SetLoss)(), "weighted_metrics": []}
 
     def batch(self, examples, augment, seed):
         """Returns float32 images, 0..255, and boxes, float32 `(batch, most, 5)`, as in `PointLoss`."""

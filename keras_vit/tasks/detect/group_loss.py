@@ -9,7 +9,7 @@ from keras_vit.tasks.detect.set_loss import objects_first, places
 from keras_vit.utils.configured import Loss
 from keras_vit.utils.taking import rows_of
 
-ALPHA, GAMMA = 0.25, 2.0  # of the focal cost and of the loss, as published
+ALPHA, GAMMA = 0.25, 2.0  # exponents: of the score in the target of a class, and of the focal cost
 LEAST = 0.01  # of the target of a matched box
 
 
@@ -19,6 +19,8 @@ class SetsLoss(Loss):
     Args:
         cost, l1, giou: As in `GroupLoss`.
     """
+
+    alpha = 0.25  # weight of the class that is true in the focal cost; the others have one less that
 
     def __init__(self, cost=2.0, l1=5.0, giou=2.0, **kwargs):
         super().__init__(**kwargs)
@@ -37,7 +39,7 @@ class SetsLoss(Loss):
                 what is added to the loss of each, of the same shape; or `None`.
         """
         stages, groups, queries, channels = y_pred.shape[1:]
-        count = ops.maximum(ops.mean(ops.sum(ops.cast(y_true[..., 4] >= 0, "float32"), axis=1)), 1e-6)
+        count = self.divisor(ops.sum(ops.cast(y_true[..., 4] >= 0, "float32"), axis=1))
         y_true = ops.repeat(y_true, stages * groups, axis=0)
         y_pred = ops.reshape(ops.cast(y_pred, "float32"), (-1, queries, channels))  # (n, queries, channels)
         edges, logits = y_pred[..., :4], y_pred[..., 4:]
@@ -54,11 +56,15 @@ class SetsLoss(Loss):
         loss = loss + ops.sum(is_object * apart, axis=-1)
         return ops.sum(ops.reshape(loss, (-1, stages * groups)), axis=1) / (count * groups)  # (batch,)
 
+    def divisor(self, objects):
+        """Returns by what the loss of each image is divided, from the number of its objects, `(batch,)`."""
+        return ops.maximum(ops.mean(objects), 1e-6)
+
     def _costs(self, true_edges, labels, edges, logits):
         """Returns the costs of all pairs, `(n, objects, queries)`."""
         shares = ops.sigmoid(logits)
-        focal = ALPHA * (1 - shares) ** GAMMA * -ops.log_sigmoid(logits)
-        focal = focal - (1 - ALPHA) * shares**GAMMA * -ops.log_sigmoid(-logits)
+        focal = self.alpha * (1 - shares) ** GAMMA * -ops.log_sigmoid(logits)
+        focal = focal - (1 - self.alpha) * shares**GAMMA * -ops.log_sigmoid(-logits)
         focal = rows_of(ops.transpose(focal, (0, 2, 1)), labels)  # (n, objects, queries)
         l1 = ops.sum(ops.abs(ops.expand_dims(places(true_edges), 2) - ops.expand_dims(places(edges), 1)), axis=-1)
         return self.cost * focal + self.l1 * l1 - self.giou * generalized_iou(true_edges, edges)
