@@ -28,11 +28,8 @@ def check(task, arguments=None):
         raise ValueError(f"head.words must name classes. Received: {unknown[0]!r}, not among {task.classes!r}")
     if arguments is None:
         return
-    if arguments.get("weights") is None or location(arguments["weights"]) is None:
-        raise ValueError(
-            f"Detect(head='open') has no new weights: model.weights must be {SOURCE}. "
-            f"Received: weights={arguments.get('weights')!r}"
-        )
+    if arguments.get("weights") is None:
+        raise ValueError(_refused(None))
     wrong = [f"{name}={arguments[name]!r}" for name in FIXED if arguments.get(name) not in (None, *FIXED[name])]
     wrong += [f"{name}={arguments[name]!r}" for name in ("variant", "head") if arguments.get(name) is not None]
     if wrong:
@@ -52,6 +49,8 @@ def built(task, arguments):
     """
     check(task, arguments)
     weights, free = arguments["weights"], (*FIXED, "weights", "variant", "head", "name")
+    if location(weights) is None:  # a published name
+        raise ValueError(_refused(weights))
     asked = {name: value for name, value in arguments.items() if name not in free and value is not None}
     path, name = own_file(weights), arguments.get("name") or "detector"
     model = opened(path) if path else from_pretrained(weights, **asked)
@@ -84,7 +83,7 @@ def _of_words(task, model, weights):
 def _of_classes(task, model, weights):
     """Returns the same of a detector that has the task's classes already."""
     if not has_classes(model):
-        raise ValueError(f"Detect(head='open'): model.weights must be {SOURCE}. Received: {checks.shown(weights)}")
+        raise ValueError(_refused(weights))
     labels = list(metadata(model).get("labels") or ())
     missing = [name for name in task.classes if name not in labels]
     if missing:
@@ -99,6 +98,11 @@ def _of_classes(task, model, weights):
     old = model.get_layer("logits")
     vectors = keras.ops.convert_to_numpy(old.vectors).T[[labels.index(name) for name in task.classes]]
     return model.inputs[0], model.get_layer("features").output, model.get_layer("places").output, old, vectors
+
+
+def _refused(weights):
+    """Returns what is said of weights that are no start."""
+    return f"Detect(head='open') starts from trained weights: model.weights must be {SOURCE}. Received: {weights!r}"
 
 
 def _check_same(images, asked):
