@@ -70,3 +70,5 @@ def test_several_crops_need_frames_that_keep_their_shape():
     check_crops(3, 8)
     with pytest.raises(ValueError, match="Received: task.crops=3, data.resize=None"):
         check_crops(3, None)
+    with pytest.raises(ValueError, match="Received: task.crops=3, data.resize=pad"):
+        check_crops(3, "pad")
