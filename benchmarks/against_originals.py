@@ -19,6 +19,8 @@ import coverage  # noqa: E402
 import depth_models  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
+import object_answers  # noqa: E402
+import roboflow_answers  # noqa: E402
 import safetensors.torch  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
@@ -28,6 +30,7 @@ import keras_vit  # noqa: E402
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "against_originals.json"
 WORDS = sys.argv[1:]
+PACKAGES = ("keras", "torch", "timm", "transformers")
 SIZES = (224, 384, (224, 320))
 NAMES = {
     "Ti": "vit_tiny_patch16_224",
@@ -259,14 +262,20 @@ def main():
     for kind, size in DEPTH.items():
         with tempfile.TemporaryDirectory() as folder:
             rows[f"transformers {kind}, {size}, depth 2"] = report(kind, lambda: depth_case(kind, folder, size))  # noqa: B023
-    packages = ("keras", "torch", "timm", "transformers")
-    stated = about(*packages)
+    for name, case in {**object_answers.cases(), **roboflow_answers.cases()}.items():
+        with tempfile.TemporaryDirectory() as folder:
+            rows[name] = report(name, lambda: case(folder))  # noqa: B023
+        added(rows)
     if not WORDS:
-        print(json.dumps({**stated, "cases": rows}, indent=2))
-        return
-    whole = json.loads(RESULTS.read_text())
-    whole["cases"] |= {name: row | stated for name, row in rows.items() if row}
-    RESULTS.write_text(json.dumps(whole, indent=2) + "\n")
+        print(json.dumps({**about(*PACKAGES), "cases": rows}, indent=2))
+
+
+def added(rows):
+    """Writes rows of the cases with words into the file, which has the others already."""
+    if WORDS:
+        whole, stated = json.loads(RESULTS.read_text()), about(*PACKAGES)
+        whole["cases"] |= {name: row | stated for name, row in rows.items() if row}
+        RESULTS.write_text(json.dumps(whole, indent=2) + "\n")
 
 
 def report(label, case):
