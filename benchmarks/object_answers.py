@@ -6,6 +6,7 @@ network's outputs, both from the original's pixels; `levels`: the largest and th
 """
 
 import functools
+import itertools
 
 import golden_answers
 import keras
@@ -222,9 +223,9 @@ def cases():
     part = functools.partial
     found = {f"transformers RfDetr {size}": part(rf_detr, size=size) for size in object_models.RF_DETR}
     found |= {f"transformers {size}": part(owl, size=size) for size in object_models.OWL}
-    for size in object_models.DINO:
-        for kind in object_models.EOMT:
-            depth = 6 if size == "large" else None
+    for size, kind in itertools.product(object_models.DINO, object_models.EOMT):
+        depth = None if size in ("small", "base") or (size, kind) == ("large", "panoptic") else 6
+        if size != "giant" or kind == "panoptic":
             name = f"transformers Eomt {size}, {kind}" + (f", depth {depth}" if depth else "")
             found[name] = part(eomt, size=size, kind=kind, depth=depth)
     return found | {f"transformers CLIPSeg {size}": part(clipseg, size=size) for size in object_models.CLIPSEG}

@@ -33,6 +33,7 @@ OWL = {  # version, tower, side, patch
     "OWLv2 L/14": (2, "large", 1008, 14),
 }
 DINO = {"small": (384, 6, 12, 3), "base": (768, 12, 12, 3), "large": (1024, 16, 24, 4)}  # width, heads, depth, last
+DINO["giant"] = (1536, 24, 40, 5)  # with SwiGLU
 EOMT = {  # side, queries, classes
     "semantic": (512, 100, 150),
     "instance": (640, 200, 80),
@@ -120,7 +121,7 @@ def eomt(size, kind, depth=None, seed=0):
     (width, heads, whole, last), (side, queries, classes) = DINO[size], EOMT[kind]
     config = transformers.EomtConfig(
         hidden_size=width, num_attention_heads=heads, num_hidden_layers=depth or whole, num_blocks=last,
-        image_size=side, num_queries=queries, num_labels=classes,
+        image_size=side, num_queries=queries, num_labels=classes, use_swiglu_ffn=size == "giant",
     )  # fmt: skip
     factors = (("class_predictor.weight", 6.0), ("mask_head.fc3", 2.0), ("query.weight", 20.0))
     model = randomized(transformers.EomtForUniversalSegmentation(config), factors, seed)
