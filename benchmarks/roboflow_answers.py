@@ -38,8 +38,7 @@ def roboflow(size):
     described = getattr(config, SIZES[size])(pretrain_weights="none.pth", device="cpu")
     training = config.TrainConfig(dataset_dir=".", output_dir=".")
     args = _namespace_from_configs(described, training, MODEL_DEFAULTS)
-    factors = (("bbox_embed.layers.2", 0.25), ("query_features_proj", 0.3), ("class_embed", 2.0))
-    model = object_models.randomized(lwdetr.build_model(args), factors)
+    model = object_models.randomized(lwdetr.build_model(args), object_models.RF_DETR_FACTORS)
     with torch.no_grad():  # ids of COCO that are no class never are found
         for name, value in model.named_parameters():
             if "class_embed" in name and name.endswith("bias"):
