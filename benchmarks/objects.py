@@ -67,7 +67,7 @@ def owl_base():
         num_classes=0, tokens={"class_token": True, "pre_norm": True}, block={"gelu": "quick"},
         metadata={"evaluation": {"resize": "pad"}},
     )  # fmt: skip
-    text = keras_vit.text_tower(vocabulary=9, length=16, width=8, depth=1, num_heads=1, projection=512)
+    text = keras_vit.text_tower(vocabulary=9, length=16, width=8, depth=1, num_heads=1, end=8, projection=512)
     heads = detection_heads(**heads_for(image, text, width=768, units=512, objectness=True))
     names = Queries([f"class {i}" for i in range(CLASSES)], np.random.default_rng(0).normal(size=(CLASSES, 512)))
     return keras_vit.zero_shot_detector(open_detector(image, text, heads), names)
