@@ -21,7 +21,7 @@ RF_DETR = {
     "seg xlarge": (624, 12, 2, 6, 300, True),
     "seg 2xlarge": (768, 12, 2, 6, 300, True),
 }
-# Places that hang less on queries: in a random network they would multiply a rounding by ten in each layer.
+# Places that hang less on queries: else they multiply roundings from layer to layer.
 RF_DETR_FACTORS = (
     ("bbox_embed.layers.2", 0.25),
     ("query_features_proj", 0.3),
