@@ -261,6 +261,6 @@ LAYERS = {
     "TokenPool": dict(pooling="token", num_prefix=1, epsilon=1e-6),
     "TransformerBlock": dict(
         num_heads=2, mlp_dim=8, gelu="tanh", epsilon=1e-6, layer_scale=None, norm_order="pre", sub_norm=None,
-        rms_norm=False, proj_bias=True,
+        rms_norm=False, proj_bias=True, parallel=False,
     ),
 }  # fmt: skip

@@ -38,15 +38,16 @@ class ExportNorm(keras.layers.LayerNormalization):
         outputs = outputs * ops.cast(self.gamma, outputs.dtype) if self.scaled else outputs  # Keras keeps it float32
         return outputs + ops.cast(self.beta, outputs.dtype) if self.shifted else outputs
 
-    def fold_into(self, dense):
-        """Moves scale and shift into the dense layer that takes the outputs."""
-        variables = (self.gamma, self.beta, dense.kernel)
-        gamma, beta, kernel = (np.asarray(ops.convert_to_numpy(v), "float64") for v in variables)
-        if dense.bias is None and beta.any():
+    def fold_into(self, *readers):
+        """Moves scale and shift into the dense layers that take the outputs."""
+        gamma, beta = (np.asarray(ops.convert_to_numpy(v), "float64") for v in (self.gamma, self.beta))
+        if beta.any() and any(dense.bias is None for dense in readers):
             return
-        if dense.bias is not None:
-            dense.bias.assign(ops.convert_to_numpy(dense.bias) + beta @ kernel)
-        dense.kernel.assign(gamma[:, None] * kernel)
+        for dense in readers:
+            kernel = np.asarray(ops.convert_to_numpy(dense.kernel), "float64")
+            if dense.bias is not None:
+                dense.bias.assign(ops.convert_to_numpy(dense.bias) + beta @ kernel)
+            dense.kernel.assign(gamma[:, None] * kernel)
         self.gamma.assign(np.ones_like(gamma))
         self.beta.assign(np.zeros_like(beta))
 
@@ -85,7 +86,9 @@ class ExportBlock(TransformerBlock):
         """Moves the norms' scales and shifts into the layers that follow, where these take the norms' outputs."""
         if self.rms_norm:
             return
-        if self.norm_order == "pre":
+        if self.norm_order == "pre" and self.parallel:
+            self.norm1.fold_into(self.attention.qkv, self.mlp.fc1)
+        elif self.norm_order == "pre":
             self.norm1.fold_into(self.attention.qkv)
             self.norm2.fold_into(self.mlp.fc1)
         if self.attention.inner_norm:

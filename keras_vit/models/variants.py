@@ -38,6 +38,7 @@ VARIANTS = {
     "H":      Variant(  1280,   32,   5120,   16, "Dosovitskiy et al. 2021 (arXiv:2010.11929), table 1"),
     "g":      Variant(  1408,   40,   6144,   16, "Zhai et al. 2022 (arXiv:2106.04560), table 2"),
     "G":      Variant(  1664,   48,   8192,   16, "Zhai et al. 2022 (arXiv:2106.04560), table 2"),
+    "22B":    Variant(  6144,   48,  24576,   48, "Dehghani et al. 2023 (arXiv:2302.05442), table 1"),
 }  # fmt: skip
 
 HYBRIDS = {
@@ -49,7 +50,7 @@ HYBRIDS = {
     "R50+L/32": Hybrid((3, 4, 6, 3), 1, 32, "L", "Steiner et al. 2021 (arXiv:2106.10270), table 2"),
 }  # fmt: skip
 
-PATCH_SIZES = {"mu": (2, 4, 16), "So400m": (14, 16), "H": (14,), "g": (14,), "G": (14,)}  # published ones
+PATCH_SIZES = {"mu": (2, 4, 16), "So400m": (14, 16), **dict.fromkeys(("H", "g", "G", "22B"), (14,))}  # published ones
 NAMES = [f"{row}/{patch}" for row in VARIANTS for patch in PATCH_SIZES.get(row, (8, 16, 32))] + list(HYBRIDS)
 SIZES = Variant._fields[:-1]
 MAX_BLOCKS = 1000  # refuses a mistyped depth, and a damaged checkpoint's

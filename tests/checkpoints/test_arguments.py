@@ -15,8 +15,8 @@ ODD = dict(
     tokens={"class_token": True, "distilled": True, "registers": 2, "class_position": False, "block_positions": False,
             "patch_norm": False, "pre_norm": True, "windows": 1, "whole_blocks": ()},
     position="learned", rotary=None, norm={"rms_norm": False, "epsilon": 1e-3},
-    block={"norm_order": "pre", "qkv_bias": False, "key_bias": True, "proj_bias": True, "qk_norm": True,
-           "gelu": "quick", "swiglu": True, "sub_norm": None, "layer_scale": 0.1},
+    block={"norm_order": "pre", "parallel": False, "qkv_bias": False, "key_bias": True, "proj_bias": True,
+           "qk_norm": True, "gelu": "quick", "swiglu": True, "sub_norm": None, "layer_scale": 0.1},
     pooling="token", pool=dict(POOL), final_norm="before", representation_size=8, num_classes=5,
 )  # fmt: skip
 
@@ -29,6 +29,7 @@ ODD = dict(
         dict(position="relative", block={"sub_norm": "both"}),
         dict(block={"norm_order": "res-post", "sub_norm": "mlp"}),
         dict(block={"norm_order": "post"}),
+        dict(block={"parallel": True}),
         dict(tokens={"windows": 2, "whole_blocks": (0, 2)}, image_size=(16, 8)),
         dict(norm={"rms_norm": True}, tokens={"patch_norm": True, "block_positions": True}, block={"proj_bias": False}),
         dict(rotary="rope-vit", tokens={"distilled": False}, pooling="map", pool={"num_heads": 2, "over_prefix": True}),

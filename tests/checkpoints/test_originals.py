@@ -72,6 +72,8 @@ def test_timm_loads_what_we_write(timm, options, tmp_path):
         "aimv2_huge_patch14_336",
         "beit3_base_patch16_224",
         "vit_base_patch16_rpn_224",
+        "vit_pwee_patch16_reg1_gap_256",
+        "vit_base_patch16_xp_224",
         "vit_small_patch16_rope_mixed_224",
         "vit_small_patch16_rope_mixed_ape_224",
         "beit_base_patch16_224",

@@ -173,6 +173,7 @@ def test_a_grid_that_may_be_either_is_asked_for(tmp_path):
         dict(position="relative"),
         dict(block={"sub_norm": "mlp"}),
         dict(block={"norm_order": "res-post"}),
+        dict(block={"parallel": True}),
         dict(norm={"rms_norm": True}),
         dict(block={"proj_bias": False}, tokens={"patch_norm": True}),
         dict(tokens={"block_positions": True}),

@@ -67,6 +67,8 @@ def test_models_in_models_become_float32():
             block={"proj_bias": False, "sub_norm": "both"},
             pooling="gap",
         ),
+        dict(block={"parallel": True}),
+        dict(block={"parallel": True, "qkv_bias": False, "qk_norm": True}),
     ],
 )
 def test_an_export_copy_computes_the_same_and_the_model_stays(options, fold):
@@ -83,6 +85,12 @@ def test_scales_are_folded():
     assert block.attention.scale == 1 and not block.norm1.scaled and not block.norm2.shifted
     block = forms.export_copy(shaken(tiny()), fold=False).get_layer("block_0")
     assert (np.asarray(block.norm1.gamma) != 1).all() and np.asarray(block.norm2.beta).any()
+
+
+def test_a_norm_of_two_readers_is_folded_into_both_or_none():
+    for bias in (True, False):
+        block = forms.export_copy(shaken(tiny(block={"parallel": True, "qkv_bias": bias}))).get_layer("block_0")
+        assert (np.asarray(block.norm1.gamma) == 1).all() == bias
 
 
 def test_every_norm_takes_its_form_and_weights_keep_their_places():

@@ -1,3 +1,4 @@
+import math
 import pathlib
 
 import keras
@@ -17,6 +18,7 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (4, 12, 8, 3)).astype("uint8"
 GAP = dict(pooling="gap")
 BARE = dict(num_classes=0)
 DEIT3 = dict(tokens={"class_position": False}, block={"layer_scale": 1e-6})
+OF_22B = dict(block={"parallel": True, "qk_norm": True, "qkv_bias": False}, norm={"rms_norm": True})
 PARAMETERS = [
     ("Ti/16", {}, 5_717_416),
     ("S/32", {}, 22_878_952),
@@ -53,6 +55,7 @@ PARAMETERS = [
     ("L/14", {}, 304_203_752),
     ("g/14", {}, 1_012_611_432),
     ("G/14", {}, 1_844_440_680),
+    ("22B/14", OF_22B, 21_756_703_720),
     ("B/16", dict(num_classes=21_843), 102_595_923),
     ("B/16", dict(num_classes=21_843, representation_size=768), 103_186_515),
     ("S/16", dict(position="sincos2d", representation_size=True, **GAP), 22_122_472),
@@ -106,6 +109,16 @@ def test_blocks_are_equal():
     for name in ("S/16", "G/14", "R50+L/32"):
         published = next(count for variant, options, count in PARAMETERS if (variant, options) == (name, {}))
         assert counting.shapes_only(lambda: vit(name).count_params()) == published  # noqa: B023
+
+
+def test_kernels_of_vit_22b_are_the_published_number():
+    """Of its 21,743 million (arXiv:2302.05442, table 1); norms, biases, patches, positions and the head come on top."""
+
+    def kernels():
+        block = vit("22B/14", depth=1, **OF_22B).get_layer("block_0")
+        return sum(math.prod(weight.shape) for weight in block.weights if weight.path.endswith("kernel"))
+
+    assert VARIANTS["22B"].depth * counting.shapes_only(kernels) == 21_743_271_936
 
 
 def test_every_size_is_counted():

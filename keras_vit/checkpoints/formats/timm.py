@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from keras_vit.checkpoints.formats import timm_config
-from keras_vit.checkpoints.formats.timm_architecture import BLOCK, DISTANCES, MIXED, architecture, of_dino, of_moco
+from keras_vit.checkpoints.formats.timm_architecture import BLOCK, DISTANCES, IN, MIXED, architecture, of_dino, of_moco
 from keras_vit.checkpoints.tables import (
     CONV,
     FLAT_TO_HEADS,
@@ -34,6 +34,22 @@ WITHOUT_KEY = Form(
     lambda ours, heads: [np.concatenate(np.insert(np.split(ours[0], 2), 1, 0, axis=0))],
 )
 KEY_VALUE = ("pool/attention/key", "pool/attention/value")
+
+
+def _fused(form):
+    """A form of the MLP's first layer and the queries, keys and values, one layer in timm's parallel blocks.
+
+    A matrix of their last array shows the width.
+    """
+
+    def read(arrays, heads):
+        fused, width = arrays[0], arrays[-1].shape[1]
+        return form.read(np.split(fused, [len(fused) - 3 * width]), heads)
+
+    return Form(read, lambda ours, heads: [np.concatenate(form.write(ours, heads))])
+
+
+FUSED = ("block_{i}/mlp/fc1", "block_{i}/attention/qkv")
 NORMS = {
     "encoder/norm": "patch_embed.norm",
     "norm_pre": "norm_pre",
@@ -80,6 +96,8 @@ ROWS = (
     Row("block_{i}/mlp/fc1/kernel", (f"{BLOCK}.mlp.fc1_g.weight", f"{BLOCK}.mlp.fc1_x.weight"), joined(LINEAR, 2)),
     Row("block_{i}/mlp/fc1/bias", (f"{BLOCK}.mlp.fc1_g.bias", f"{BLOCK}.mlp.fc1_x.bias"), joined(SAME, 2)),
     *torch_dense("block_{i}/mlp/fc2", f"{BLOCK}.mlp.fc2"),
+    Row(tuple(f"{part}/kernel" for part in FUSED), f"{BLOCK}.{IN}.weight", _fused(LINEAR)),
+    Row(tuple(f"{part}/bias" for part in FUSED), (f"{BLOCK}.{IN}.bias", f"{BLOCK}.{IN}.weight"), _fused(SAME)),
     Row("block_{i}/scale2/gamma", f"{BLOCK}.ls2.gamma", SAME),
     Row("pool/probe", "attn_pool.latent", SAME),
     Row("pool/attention/query/kernel", "attn_pool.q.weight", LINEAR_HEADS_IN),
@@ -113,6 +131,12 @@ ALIASES = (
     (r"\.mlp\.w3\.", ".mlp.fc2."),
     (r"\.mlp\.fc3\.", ".mlp.fc1_x."),
     (r"\.inner_attn_ln\.", ".norm."),
+    (r"\.in_norm\.", ".norm1."),  # parallel blocks, as of ViT-22B
+    (r"^(blocks\.\d+)\.([qk]_norm)\.", r"\1.attn.\2."),
+    (r"\.mlp_bias$", ".mlp.fc1.bias"),
+    (r"\.attn_out_proj\.", ".attn.proj."),
+    (r"\.mlp_out_proj\.", ".mlp.fc2."),
+    (r"\.ls\.gamma$", ".ls1.gamma"),
     (r"\.ffn_ln\.", ".norm."),
 )
 

@@ -21,6 +21,7 @@ from keras_vit.layers.attention.rotary import ROTARY
 from keras_vit.models.options import merged
 
 BLOCK = "blocks.{i}"
+IN = "in_proj"  # of parallel blocks: the MLP's first layer, queries, keys and values in one
 QV_BIAS = ("q_bias", "qkv.masked_bias", "q_proj.bias")
 MIXED = "rope.freqs"  # learned frequencies, of all blocks in one tensor
 DISTANCES = "attn.relative_position_bias_table"
@@ -48,7 +49,19 @@ def architecture(shapes, checkpoint):
     width, channels, *patch_size = need(shapes, "patch_embed.proj.weight", 4)
     rms_norm = any(name.endswith(".rms") for name in shapes)
     shapes = {re.sub(r"\.rms$", ".weight", name): shape for name, shape in shapes.items()}
-    block, gated = BLOCK.format(i=0), _gated(shapes)
+    block = BLOCK.format(i=0)
+    others = {f"{block}.attns.0.attn.qkv.weight", f"{block}.out_proj.weight"} & set(shapes)
+    if others:
+        raise ValueError(
+            "timm's blocks with several attentions at once, with differential attention or with one last layer for "
+            f"attention and MLP cannot be loaded. Received: {min(others)!r}"
+        )
+    parallel = f"{block}.{IN}.weight" in shapes
+    if parallel:
+        hidden = need(shapes, f"{block}.{IN}.weight", 2)[0] - 3 * width
+        shapes |= {f"{block}.mlp.fc1.weight": (hidden, width)}
+        shapes |= {f"{block}.attn.qkv.bias": (3 * width,)} if f"{block}.{IN}.bias" in shapes else {}
+    gated = _gated(shapes)
     config_arguments, evaluation, origins = timm_config.read(checkpoint.config, gated)
     bare = not (checkpoint.config.get("architecture") or checkpoint.notes)
     signs = [sign for sign, sign_of in ROTARY_SIGNS.items() if bare and sign_of(shapes)]
@@ -63,9 +76,10 @@ def architecture(shapes, checkpoint):
     heads, heads_from = published_heads(width)
     if f"{block}.attn.q_norm.weight" in shapes:
         heads, heads_from = width // need(shapes, f"{block}.attn.q_norm.weight", 1)[0], "the q-k norm's width"
-    if rms_norm and (not patch_norm or not gated or "cls_token" in tokens or f"{block}.attn.proj.bias" in shapes):
+    of_aimv2 = rms_norm and not parallel
+    if of_aimv2 and (not patch_norm or not gated or "cls_token" in tokens or f"{block}.attn.proj.bias" in shapes):
         raise ValueError("Only AIMv2's norms may have no biases: others' may be layer norms or RMS norms.")
-    if rms_norm and width % 128 == 0:
+    if of_aimv2 and width % 128 == 0:
         heads, heads_from = width // 128, "AIMv2's rule"
     if PERIODS in shapes:
         heads_from = PERIODS
@@ -90,6 +104,7 @@ def architecture(shapes, checkpoint):
         raise ValueError("Only timm's hybrids with group norm can be loaded: vit_*_r26_*, vit_*_r50_*, vit_*_r_*.")
     scaled = f"{block}.ls1.gamma" in shapes
     imagenet = {"dist_token", "mask_token"} & set(shapes) or (scaled and "reg_token" not in tokens)  # DeiT, DINOv2
+    clip = (pre_norm or rms_norm) and not parallel  # and AIMv2
     imagenet, beit3 = imagenet and not relative, _sub_norm(shapes) == "both" and not gated
     arguments = {
         "stem": stem,
@@ -100,6 +115,7 @@ def architecture(shapes, checkpoint):
         "num_heads": heads,
         "mlp_dim": need(shapes, f"{block}.mlp.fc2.weight", 2)[1],
         "block": {
+            "parallel": parallel,
             "swiglu": gated,
             "sub_norm": _sub_norm(shapes),
             "qkv_bias": any(f"{block}.attn.{name}" in shapes for name in ("qkv.bias", *QV_BIAS)),
@@ -117,11 +133,11 @@ def architecture(shapes, checkpoint):
             "pre_norm": pre_norm,
         },
         "pooling": "gap" if norm_after or "cls_token" not in tokens else "token",
-        "norm": {"rms_norm": rms_norm, "epsilon": 1e-5 if pre_norm or rms_norm or beit3 else 1e-6},
+        "norm": {"rms_norm": rms_norm, "epsilon": 1e-5 if clip or beit3 else 1e-6},
         "final_norm": "after" if norm_after else "before" if "norm.weight" in shapes else None,
         "position": "relative" if relative else "learned" if "pos_embed" in shapes else None,
         "num_classes": classes_of(shapes),
-        **(CLIP if pre_norm or rms_norm else IMAGENET if imagenet or beit3 else HALF),
+        **(CLIP if clip else IMAGENET if imagenet or beit3 else HALF),
         **({"rotary": "eva02"} if FREQUENCIES & set(shapes) else {}),
         **({"rotary": "rope-vit-mixed"} if f"{block}.attn.{MIXED}" in shapes else {}),
     }
@@ -137,11 +153,7 @@ def architecture(shapes, checkpoint):
         "num_heads": heads_from,
         "block.gelu": "timm's default",
         "norm.epsilon": "timm's rule",
-        "mean": "CLIP's rule"
-        if pre_norm or rms_norm
-        else "DeiT's rule"
-        if imagenet or beit3
-        else "timm's rule for ViT",
+        "mean": "CLIP's rule" if clip else "DeiT's rule" if imagenet or beit3 else "timm's rule for ViT",
         "evaluation": "timm's default",
     }
     return arguments, evaluation, rules | (_open_questions(arguments, checkpoint) if bare else {}) | origins

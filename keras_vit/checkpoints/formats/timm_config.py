@@ -54,7 +54,7 @@ BLOCKS_OF = {  # what the name of an architecture says of its blocks, such as th
 # `vit` computes an architecture if its name consists of these words. Others may have
 # the same tensors but other blocks, or positions that are not in the file.
 WORDS = (
-    r"vit|naflexvit|deit3?|flexivit|eva(02)?|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|enormous|beit(v2|3)?|betwixt|little|wee"
+    r"vit|naflexvit|deit3?|flexivit|eva(02)?|test|vit2|(x?small|tiny|base|large|huge|gigantic)|giant(opt)?|mediumd?|enormous|beit(v2|3)?|betwixt|little|p?wee|xp|36x1"
     r"|so\d+m\d?|intern\d+m|patch\d+|r|r26|r50|[ps]\d+|\d+|gap|reg\d+|plus|distilled|miil|clip|quickgelu|siglip|dinov2"
     r"|aimv2|[13]b|dinov3|qkvb|7b|lingbot|rope|rpn|mixed|ape|pe|core|lang|spatial|radio|v3|v4|tipsv2"
 )
@@ -82,6 +82,7 @@ IMPOSSIBLE = {
     "with attention pooling and gated MLPs": lambda a: a["pooling"] == "map" and a["block"]["swiglu"],
     "with relative positions": lambda a: a["position"] == "relative",
     "with norms inside a sublayer or after it": lambda a: a["block"]["sub_norm"] or a["block"]["norm_order"] != "pre",
+    "with parallel blocks by an option": lambda a: a["block"]["parallel"],
     "with rotary positions": lambda a: a["rotary"] is not None,
     "with norms by the root mean square, or of patches": lambda a: a["norm"]["rms_norm"] or a["tokens"]["patch_norm"],
     "without biases in the blocks": lambda a: not a["block"]["proj_bias"],

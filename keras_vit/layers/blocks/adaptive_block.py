@@ -22,7 +22,8 @@ class AdaptiveBlock(TransformerBlock):
         num_heads: As in `TransformerBlock`.
         mlp_dim: As in `TransformerBlock`.
         mlp_epsilon: Epsilon of the normalization before the MLP; `None` for `epsilon`.
-        **kwargs: Other arguments of `TransformerBlock`, but no `layer_scale`, and `norm_order="pre"` only.
+        **kwargs: Other arguments of `TransformerBlock`, but no `layer_scale` and `parallel`, and
+            `norm_order="pre"` only.
 
     Call arguments:
         x: Tensor of tokens.
@@ -38,7 +39,7 @@ class AdaptiveBlock(TransformerBlock):
         `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, tokens)`.
 
     Raises:
-        ValueError: For an argument outside its range, another order of normalizations, or a `layer_scale`.
+        ValueError: For an argument outside its range, another order of normalizations, a `layer_scale` or `parallel`.
 
     Example:
 
@@ -49,10 +50,11 @@ class AdaptiveBlock(TransformerBlock):
     def __init__(self, num_heads: int, mlp_dim: int, *, mlp_epsilon: float | None = None, **kwargs):
         super().__init__(num_heads, mlp_dim, **kwargs)
         checks.above_zero(mlp_epsilon=self.epsilon if mlp_epsilon is None else mlp_epsilon)
-        if self.norm_order != "pre" or self.layer_scale is not None:
+        if self.norm_order != "pre" or self.layer_scale is not None or self.parallel:
             raise ValueError(
-                "The condition scales and gates: norm_order must be 'pre', and layer_scale None. "
-                f"Received: norm_order={self.norm_order!r}, layer_scale={self.layer_scale!r}"
+                "The condition scales and gates two branches: norm_order must be 'pre', layer_scale None, and parallel "
+                f"False. Received: norm_order={self.norm_order!r}, layer_scale={self.layer_scale!r}, "
+                f"parallel={self.parallel!r}"
             )
         self.mlp_epsilon = mlp_epsilon
 

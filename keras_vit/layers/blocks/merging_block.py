@@ -24,7 +24,8 @@ class MergingBlock(WithPrefix, TransformerBlock):
         merged: Number of tokens to merge, at most half of the patch tokens; 0 for proportional attention only.
         num_prefix: Number of tokens before the first patch, which are not merged; `None` to infer it from the layers
             before, in a functional model with a `PatchEncoder`.
-        kwargs: Arguments of `TransformerBlock`, without `rotary` and `relative`: a merged token has no position.
+        kwargs: Arguments of `TransformerBlock`, without `rotary` and `relative`, as a merged token has no position, and
+            without `parallel`.
 
     Call arguments:
         x: Tensor of tokens.
@@ -61,6 +62,8 @@ class MergingBlock(WithPrefix, TransformerBlock):
                 "Merged tokens have no position, which attention needs here. "
                 f"Received: rotary={self.rotary!r}, relative={self.relative!r}"
             )
+        if self.parallel:  # tokens are merged between attention and MLP
+            raise ValueError("Tokens cannot be merged in a parallel block. Received: parallel=True")
         self.merged = merged
         self.num_prefix = num_prefix
 

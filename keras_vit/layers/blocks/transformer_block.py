@@ -21,7 +21,8 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
     """Transformer encoder block: self-attention, then an MLP, each on a residual branch.
 
     Dosovitskiy et al. 2021 (arXiv:2010.11929), equations 2 and 3. `vit`'s argument `block` takes `norm_order`,
-    `qkv_bias`, `key_bias`, `proj_bias`, `qk_norm`, `gelu`, `swiglu`, `sub_norm`, `layer_scale` and `attention_dropout`.
+    `parallel`, `qkv_bias`, `key_bias`, `proj_bias`, `qk_norm`, `gelu`, `swiglu`, `sub_norm`, `layer_scale` and
+    `attention_dropout`.
 
     Args:
         num_heads: Number of attention heads; must divide the width.
@@ -29,6 +30,8 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         norm_order: Position of the normalization in each branch: `"pre"`, `x + f(norm(x))`, as in ViT; `"post"`,
             `norm(x + f(x))`, as in the original Transformer (arXiv:1706.03762); or `"res-post"`, `x + norm(f(x))`, as
             in Swin V2 (Liu et al. 2022, arXiv:2111.09883, section 3.2).
+        parallel: Whether attention and MLP are one branch, `x + attention(norm(x)) + mlp(norm(x))`, with one
+            normalization, as in ViT-22B (Dehghani et al. 2023, arXiv:2302.05442, section 2.1).
         qkv_bias: Whether query, key and value have a bias.
         key_bias: Whether the key has a bias too; `False` for DINOv3. See `MultiHeadSelfAttention`.
         proj_bias: Whether the attention's projection and the MLP have biases.
@@ -78,6 +81,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         mlp_dim: int,
         *,
         norm_order: Literal["pre", "post", "res-post"] = "pre",
+        parallel: Switch = False,
         qkv_bias: Switch = True,
         key_bias: Switch = True,
         proj_bias: Switch = True,
@@ -101,6 +105,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         self.num_heads = num_heads
         self.mlp_dim = mlp_dim
         self.norm_order = norm_order
+        self.parallel = parallel
         self.sub_norm = sub_norm
         self.qk_norm = qk_norm
         self.rms_norm = rms_norm
@@ -137,7 +142,7 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
             name="attention",
             **norms,
         )
-        self.norm2 = self.norm("norm2", **norms)
+        self.norm2 = None if self.parallel else self.norm("norm2", **norms)
         self.mlp = MLP(
             self.mlp_dim,
             gelu=self.gelu,
@@ -149,14 +154,14 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
             **norms,
         )
         self.path1 = StochasticDepth(self.stochastic_depth, name="path1", dtype=dtype)
-        self.path2 = StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
+        self.path2 = None if self.parallel else StochasticDepth(self.stochastic_depth, name="path2", dtype=dtype)
         self.scale1 = self.scale2 = keras.activations.linear  # identity
         layers = [self.norm1, self.attention, self.norm2, self.mlp, self.path1, self.path2]
         if self.layer_scale is not None:
             self.scale1 = LayerScale(self.layer_scale, name="scale1", dtype=dtype)
-            self.scale2 = LayerScale(self.layer_scale, name="scale2", dtype=dtype)
+            self.scale2 = None if self.parallel else LayerScale(self.layer_scale, name="scale2", dtype=dtype)
             layers += [self.scale1, self.scale2]
-        for layer in layers:
+        for layer in filter(None, layers):
             layer.build(input_shape)
 
     def call(
@@ -168,8 +173,9 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
         training=None,
         scores_offset=None,
     ):
+        normed = self.normed("pre", self.norm1, x, training)
         y = self.attention(
-            self.normed("pre", self.norm1, x, training),
+            normed,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             return_attention_scores=return_attention_scores,
@@ -177,16 +183,18 @@ class TransformerBlock(WithNormOrder, WithScores, RematLayer):
             scores_offset=scores_offset,
         )
         y, *scores = y if return_attention_scores else (y,)
+        y = y + self.mlp(normed, training=training) if self.parallel else y
         y = self.scale1(self.normed("res-post", self.norm1, y, training))
         x = self.normed("post", self.norm1, x + self.path1(y, training=training), training)  # equation 2
-        y = self.mlp(self.normed("pre", self.norm2, x, training), training=training)
-        y = self.scale2(self.normed("res-post", self.norm2, y, training))
-        x = self.normed("post", self.norm2, x + self.path2(y, training=training), training)  # equation 3
+        if not self.parallel:
+            y = self.mlp(self.normed("pre", self.norm2, x, training), training=training)
+            y = self.scale2(self.normed("res-post", self.norm2, y, training))
+            x = self.normed("post", self.norm2, x + self.path2(y, training=training), training)  # equation 3
         return (x, *scores) if return_attention_scores else x
 
 
 OPTIONS = (
-    "norm_order", "qkv_bias", "key_bias", "proj_bias", "qk_norm", "gelu", "swiglu", "sub_norm", "layer_scale",
-    "attention_dropout",
+    "norm_order", "parallel", "qkv_bias", "key_bias", "proj_bias", "qk_norm", "gelu", "swiglu", "sub_norm",
+    "layer_scale", "attention_dropout",
 )  # fmt: skip
 BLOCK = {name: inspect.signature(TransformerBlock).parameters[name].default for name in OPTIONS}  # of `vit`'s `block`

@@ -43,6 +43,7 @@ KINDS = {
         pooling="gap",
     ),
     "norms of branches": dict(block={"norm_order": "res-post", "sub_norm": "mlp"}),
+    "ViT-22B": dict(block={"parallel": True, "qk_norm": True, "qkv_bias": False}, norm={"rms_norm": True}),
     "BEiT": dict(position="relative", block={"layer_scale": 0.1}),
     "YOLOS": dict(tokens={"block_positions": True, "registers": 3}, depth=2),
     "convolutions": dict(stem=((6, 1), (8, 2)), patch_size=4),

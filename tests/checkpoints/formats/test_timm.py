@@ -1,3 +1,5 @@
+import json
+import math
 import warnings
 
 import numpy as np
@@ -49,6 +51,57 @@ def test_frequencies_of_all_blocks_are_one_tensor():
     assert names["blocks.2.attn.rope.freqs"] == ("rope.freqs", 2, 1) and "rope.freqs" not in names
     with pytest.raises(ValueError, match="'rope.freqs' with 4 axes"):
         timm.canonical({"rope.freqs": (2, 3)})
+
+
+def parallel_arrays(bias, rng):
+    """Returns random arrays of one of timm's `ParallelScalingBlock`s: width 8, two heads, 12 hidden channels."""
+    shapes = {
+        "patch_embed.proj.weight": (8, 3, 4, 4), "patch_embed.proj.bias": (8,), "pos_embed": (1, 4, 8),
+        "norm.weight": (8,), "norm.bias": (8,), "head.weight": (3, 8), "head.bias": (3,),
+        "blocks.0.in_norm.weight": (8,), "blocks.0.in_norm.bias": (8,), "blocks.0.in_proj.weight": (36, 8),
+        "blocks.0.q_norm.weight": (4,), "blocks.0.q_norm.bias": (4,),
+        "blocks.0.k_norm.weight": (4,), "blocks.0.k_norm.bias": (4,),
+        "blocks.0.attn_out_proj.weight": (8, 8), "blocks.0.attn_out_proj.bias": (8,),
+        "blocks.0.mlp_out_proj.weight": (8, 12), "blocks.0.mlp_out_proj.bias": (8,), "blocks.0.ls.gamma": (8,),
+        **({"blocks.0.in_proj.bias": (36,)} if bias else {"blocks.0.mlp_bias": (12,)}),
+    }  # fmt: skip
+    return {name: rng.normal(size=shape).astype("float32") for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_parallel_blocks_by_their_formula(bias, tmp_path):
+    """ViT-22B's, arXiv:2302.05442: one matrix makes the hidden channels, queries, keys and values, in this order."""
+    rng = np.random.default_rng(0)
+    arrays = parallel_arrays(bias, rng)
+    own = {name.removeprefix("blocks.0."): array for name, array in arrays.items()}
+    config = {"architecture": "vit_pwee_patch16_reg1_gap_256", "pretrained_cfg": {"input_size": [3, 8, 8]}}
+    write(tmp_path / "model.safetensors", arrays)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    block = from_checkpoint(tmp_path).get_layer("block_0")
+
+    def norm(x, name):
+        x = x - x.mean(-1, keepdims=True)
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * own[f"{name}.weight"] + own[f"{name}.bias"]
+
+    x = rng.normal(size=(1, 4, 8)).astype("float32")
+    fused = norm(x, "in_norm") @ own["in_proj.weight"].T + (own["in_proj.bias"] if bias else 0)
+    hidden, *qkv = np.split(fused, [12, 20, 28], axis=-1)
+    query, key, value = (part.reshape(4, 2, 4) for part in qkv)
+    scores = np.exp(np.einsum("qhd,khd->hqk", norm(query, "q_norm"), norm(key, "k_norm")) / 2)
+    joined = np.einsum("hqk,khd->qhd", scores / scores.sum(-1, keepdims=True), value).reshape(1, 4, 8)
+    hidden = hidden + (0 if bias else own["mlp_bias"])
+    hidden = hidden * (1 + np.vectorize(math.erf)(hidden / math.sqrt(2))) / 2
+    y = joined @ own["attn_out_proj.weight"].T + own["attn_out_proj.bias"]
+    y = y + hidden @ own["mlp_out_proj.weight"].T + own["mlp_out_proj.bias"]
+    np.testing.assert_allclose(np.asarray(block(x)), x + own["ls.gamma"] * y, rtol=1e-4, atol=1e-4)
+
+
+def test_other_parallel_blocks_are_refused(tmp_path):
+    arrays = parallel_arrays(True, np.random.default_rng(0))
+    for other in ("blocks.0.out_proj.weight", "blocks.0.attns.0.attn.qkv.weight"):
+        path = write(tmp_path / "file.safetensors", arrays | {other: np.zeros((8, 8), "float32")})
+        with pytest.raises(ValueError, match=f"several attentions at once.* Received: '{other}'"):
+            from_checkpoint(path)
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,11 @@ def test_begins_as_the_identity_and_returns_scores():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="norm_order must be 'pre', and layer_scale None. Received: norm_order='post'"):
+    with pytest.raises(ValueError, match="norm_order must be 'pre', layer_scale None, .* Received: norm_order='post'"):
         AdaptiveBlock(2, 12, norm_order="post")
-    with pytest.raises(ValueError, match="layer_scale None. Received: norm_order='pre', layer_scale=0.1"):
+    with pytest.raises(ValueError, match="parallel False. Received: .* parallel=True"):
+        AdaptiveBlock(2, 12, parallel=True)
+    with pytest.raises(ValueError, match="Received: norm_order='pre', layer_scale=0.1"):
         AdaptiveBlock(2, 12, layer_scale=0.1)
     with pytest.raises(ValueError, match="`mlp_epsilon` must be a finite number above 0. Received: mlp_epsilon=0"):
         AdaptiveBlock(2, 12, mlp_epsilon=0)

@@ -117,6 +117,7 @@ def test_half_precision(dtype):
         ({"merged": 1.5}, "Received: merged=1.5"),
         ({"merged": 1, "num_prefix": -2}, "Received: num_prefix=-2"),
         ({"merged": 1, "relative": {"grid": (3, 3)}}, "Merged tokens have no position.*'grid'"),
+        ({"merged": 1, "parallel": True}, "Tokens cannot be merged in a parallel block. Received: parallel=True"),
         ({"merged": 1, "rotary": {"grid": (3, 3)}}, "Merged tokens have no position.*'grid'"),
     ],
 )

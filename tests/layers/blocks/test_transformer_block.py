@@ -25,6 +25,10 @@ PARTS = ["norm1", "attention", "qkv", "proj", "norm2", "mlp", "fc1", "fc2"]
             dict(layer_scale=0.1, stochastic_depth=0.1, dropout=0.1, qk_norm=True, swiglu=True),
             [*PARTS, "scale1", "scale2", "path1"],
         ),
+        (
+            dict(parallel=True, layer_scale=0.1, stochastic_depth=0.1, qk_norm=True, qkv_bias=False, rms_norm=True),
+            [*(part for part in PARTS if part != "norm2"), "scale1", "path1"],
+        ),
     ],
 )
 def test_layer(options, parts, tmp_path):
@@ -48,6 +52,22 @@ def test_is_two_residual_branches(order):
         x = norm1(x + 0.5 * block.attention(x))
         x = norm2(x + 0.5 * block.mlp(x))
     np.testing.assert_allclose(np.asarray(found), np.asarray(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("order", ["pre", "post", "res-post"])
+def test_parallel_is_one_residual_branch(order):
+    block = TransformerBlock(3, 24, norm_order=order, parallel=True, layer_scale=0.5)
+    found, scores = block(TOKENS, return_attention_scores=True)
+    x, norm = keras.ops.convert_to_tensor(TOKENS), block.norm1
+    if order == "pre":
+        x = x + 0.5 * (block.attention(norm(x)) + block.mlp(norm(x)))
+    elif order == "res-post":
+        x = x + 0.5 * norm(block.attention(x) + block.mlp(x))
+    else:
+        x = norm(x + 0.5 * (block.attention(x) + block.mlp(x)))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(x), atol=1e-5)
+    assert scores.shape == (2, 3, 5, 5)
+    assert not [v.path for v in block.weights if "norm2" in v.path or "scale2" in v.path]
 
 
 def test_masks_scores_and_their_bias_reach_the_attention():
@@ -74,6 +94,7 @@ def test_nothing_is_shifted_without_biases():
     np.testing.assert_array_equal(np.asarray(block(0 * TOKENS)), 0)
 
 
-def test_stochastic_depth_drops_both_branches():
-    block = TransformerBlock(3, 24, stochastic_depth=0.999)
+@pytest.mark.parametrize("parallel", [False, True])
+def test_stochastic_depth_drops_both_branches(parallel):
+    block = TransformerBlock(3, 24, stochastic_depth=0.999, parallel=parallel)
     np.testing.assert_array_equal(np.asarray(block(TOKENS, training=True)), TOKENS)
