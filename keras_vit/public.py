@@ -54,6 +54,7 @@ from keras_vit.layers import MLP as MLP
 from keras_vit.layers import AdaptiveBlock as AdaptiveBlock
 from keras_vit.layers import AdaptiveHead as AdaptiveHead
 from keras_vit.layers import AddToImage as AddToImage
+from keras_vit.layers import AffineSampling as AffineSampling
 from keras_vit.layers import BoxesAndMasks as BoxesAndMasks
 from keras_vit.layers import ConvStem as ConvStem
 from keras_vit.layers import CrossAttention as CrossAttention

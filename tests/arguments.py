@@ -200,6 +200,7 @@ TAKES = {
 LAYERS = {
     "AdaptiveBlock": dict(num_heads=2, mlp_dim=8, mlp_epsilon=None),
     "AdaptiveHead": dict(channels=1, patch_size=2, grid=(2, 2), epsilon=1e-6),
+    "AffineSampling": dict(size=(4, 6), align_corners=False),
     "AddToImage": dict(scale=2, keep_brightness=False),
     "AnomalyDetector": dict(model=None, batch_size=32),
     "ConvStem": dict(filters=(8,), strides=None, branches=None, norm=True),

@@ -21,7 +21,7 @@ HEAVY = {
 # All that layers may import.
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
-    AdaptiveBlock AdaptiveHead AddToImage AnomalyDetector Answer Augment BoxesAndMasks Caption Classify
+    AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption Classify
     ClassifyClips Contrast ConvStem CrossAttention DPTHead Data DecoderBlock DeformableAttention
     DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder Frames Generate HYBRIDS
     InstanceMasks LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock

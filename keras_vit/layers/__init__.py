@@ -33,6 +33,7 @@ from keras_vit.layers.heads.set_boxes import SetBoxes, SetHead
 from keras_vit.layers.heads.similarity import Similarity
 from keras_vit.layers.heads.token_pool import TokenPool
 from keras_vit.layers.heads.top_boxes import TopBoxes
+from keras_vit.layers.inputs.affine_sampling import AffineSampling
 from keras_vit.layers.inputs.conv_stem import ConvStem
 from keras_vit.layers.inputs.frames import Frames
 from keras_vit.layers.inputs.padding_mask import PaddingMask
@@ -55,6 +56,7 @@ __all__ = [
     "AdaptiveBlock",
     "AdaptiveHead",
     "AddToImage",
+    "AffineSampling",
     "BoxesAndMasks",
     "ConvStem",
     "CrossAttention",

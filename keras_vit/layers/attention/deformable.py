@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit.layers.base import Layer
+from keras_vit.layers.bilinear import sampled, shares_of_cells
 from keras_vit.layers.dense import Dense
 from keras_vit.utils.typed import Positive
 
@@ -92,6 +93,7 @@ class DeformableAttention(Layer):
             else:
                 steps = np.array([1 / columns, 1 / rows], "float32")
             places = center + offsets[:, :, :, level] * steps  # (batch, queries, heads, points, 2)
+            places = places * np.array([columns, rows], "float32") - 0.5  # shares of the map to cells
             value = ops.reshape(
                 self.value(features), (-1, rows, columns, self.num_heads, x.shape[-1] // self.num_heads)
             )
@@ -111,67 +113,3 @@ def rays(heads, maps, points):
     rays = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     rays /= np.abs(rays).max(axis=-1, keepdims=True)
     return (rays[:, None, None] * np.arange(1, points + 1)[:, None] * np.ones((maps, 1, 1))).astype("float32")
-
-
-def sampled(values, places, weights):
-    """Returns weighted sums of values at places of a map, bilinear between the cells and zero outside.
-
-    The four cells around each place are taken from one table of all cells, and summed by one product.
-
-    Args:
-        values: Tensor, `(batch, rows, columns, heads, channels)`.
-        places: Tensor, `(batch, queries, heads, points, 2)`: x and y as shares of the map.
-        weights: Tensor, `(batch, queries, heads, points)`.
-
-    Returns:
-        Tensor, `(batch, queries, heads, channels)`, in the precision of the values.
-    """
-    rows, columns, heads, channels = values.shape[1:]
-    cells = ops.reshape(ops.transpose(values, (0, 3, 1, 2, 4)), (-1, channels))
-    places, weights = ops.transpose(places, (0, 2, 1, 3, 4)), ops.transpose(weights, (0, 2, 1, 3))
-    index, shares = corners(places, rows, columns)  # (batch, heads, queries, points, 4)
-    index = index + ops.reshape(ops.arange(heads, dtype="int32") * (rows * columns), (-1, 1, 1, 1))
-    batch = values.shape[0] or ops.shape(values)[0]
-    index = index + ops.reshape(ops.arange(batch, dtype="int32") * (heads * rows * columns), (-1, 1, 1, 1, 1))
-    shares = ops.cast(shares * weights[..., None], values.dtype)
-    lead = (-1, heads, places.shape[2] or ops.shape(places)[2])
-    found = ops.take(cells, ops.reshape(index, (*lead, 4 * places.shape[3])), axis=0)
-    summed = ops.matmul(ops.reshape(shares, (*lead, 1, 4 * places.shape[3])), found)
-    return ops.transpose(summed[..., 0, :], (0, 2, 1, 3))
-
-
-def corners(places, rows, columns):
-    """Returns the four cells around places of a map, and what share of the place each has.
-
-    Args:
-        places: Tensor, `(..., 2)`: x and y as shares of the map.
-        rows, columns: The map's size.
-
-    Returns:
-        Two tensors, `(..., 4)`: each cell's index, int32, row by row, and its share, 0 outside the map.
-    """
-    sizes = np.array([columns, rows], "float32")
-    places = places * sizes - 0.5
-    first = ops.floor(places)
-    part = places - first
-    first = ops.cast(ops.clip(first, -2, sizes), "int32")
-    x, y = first[..., :1] + np.array([0, 1, 0, 1], "int32"), first[..., 1:] + np.array([0, 0, 1, 1], "int32")
-    (left, right), (top, bottom) = ([1 - part[..., i], part[..., i]] for i in (0, 1))
-    shares = ops.stack([top * left, top * right, bottom * left, bottom * right], axis=-1)
-    inside = (x >= 0) & (x < columns) & (y >= 0) & (y < rows)
-    index = ops.clip(y, 0, rows - 1) * columns + ops.clip(x, 0, columns - 1)
-    return index, ops.where(inside, shares, 0)
-
-
-def shares_of_cells(places, weights, rows, columns):
-    """Returns the weight of each cell of a map, `(batch, heads, queries, rows, columns)`."""
-    places = ops.transpose(places, (0, 2, 1, 3, 4))  # (batch, heads, queries, points, 2)
-    weights = ops.transpose(weights, (0, 2, 1, 3))[..., None]
-    of_columns = _shares(places[..., :1] * columns - 0.5, columns) * weights  # (batch, heads, queries, points, columns)
-    of_rows = _shares(places[..., 1:] * rows - 0.5, rows)
-    return ops.matmul(ops.swapaxes(of_rows, -1, -2), of_columns)
-
-
-def _shares(places, count):
-    """Returns the bilinear share of each of `count` cells, `(..., count)`, at places counted in cells, `(..., 1)`."""
-    return ops.relu(1 - ops.abs(places - np.arange(count, dtype="float32")))

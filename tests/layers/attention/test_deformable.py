@@ -4,21 +4,10 @@ import pytest
 from keras import ops
 
 from keras_vit import DeformableAttention
-from keras_vit.explain.relevance import gradients
-from keras_vit.layers.attention import deformable
+from tests.layers.test_bilinear import bilinear
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
-
-
-def bilinear(values, x, y):
-    """Returns what a map, `(rows, columns, channels)`, has at a place in cells, zero outside: one term a cell."""
-    rows, columns, channels = values.shape
-    total = np.zeros(channels)
-    for i in range(rows):
-        for j in range(columns):
-            total += max(0, 1 - abs(y - i)) * max(0, 1 - abs(x - j)) * values[i, j]
-    return total
 
 
 def by_hand(layer, x, references, maps):
@@ -54,31 +43,6 @@ def test_formula(size, sides):
     layer.set_weights([RNG.normal(size=w.shape) for w in layer.weights])
     found = ops.convert_to_numpy(layer(*arrays))
     np.testing.assert_allclose(found, by_hand(layer, x, references, maps), atol=1e-4)
-
-
-def test_gradients():
-    arrays = RNG.normal(size=(2, 3, 4, 2, 5)), RNG.uniform(-0.2, 1.2, (2, 6, 2, 3, 2)), RNG.uniform(size=(2, 6, 2, 3))
-    arrays, upstream = [a.astype("float32") for a in arrays], RNG.normal(size=(2, 6, 2, 5)).astype("float32")
-
-    def by_products(values, places, weights):  # every cell with its share
-        cells = deformable.shares_of_cells(places, weights, 3, 4)
-        return ops.einsum("bhqrc,brchd->bqhd", cells, values)
-
-    def slopes(form):
-        return gradients(lambda tensors: ops.sum(form(*tensors) * upstream), arrays)
-
-    np.testing.assert_allclose(
-        *map(ops.convert_to_numpy, (deformable.sampled(*arrays), by_products(*arrays))), atol=1e-5
-    )
-    for found, wanted in zip(slopes(deformable.sampled), slopes(by_products), strict=True):
-        np.testing.assert_allclose(found, wanted, atol=2e-5)
-
-
-@pytest.mark.parametrize("place", [-1e9, -3.0, 4.0, 1e9, np.nan])
-def test_places_far_outside_are_zero(place):
-    values, weights = np.ones((1, 3, 4, 1, 2), "float32"), np.ones((1, 1, 1, 1), "float32")
-    found = ops.convert_to_numpy(deformable.sampled(values, np.full((1, 1, 1, 1, 2), place, "float32"), weights))
-    assert not found.any()
 
 
 def test_places_are_exact_in_half_precision():
