@@ -12,7 +12,7 @@ from keras_vit.models.text import text_tower
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.text import learn_words, tokenizer
-from keras_vit.text.families import UNKNOWN
+from keras_vit.text.families import FAMILIES, UNKNOWN
 from keras_vit.utils.checked import number
 from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import quoted, warn
@@ -43,19 +43,22 @@ class ReadsTexts:
             return self
         return dataclasses.replace(self, words=tuple(learn_words(_all(texts), self.vocabulary, letters=self.letters)))
 
-    def as_trained(self, source, start):
+    def as_trained(self, source, start, published=False):
         """Returns the task with the vocabulary, or the tokenizer, of a trained model that it starts from.
 
         Args:
             source: A `data.memory.Source`, as in `on`.
             start: A source of `from_pretrained`.
+            published: Whether a folder or an address has the tokenizer too.
 
         Raises:
             ValueError: If neither the task nor the model has a vocabulary or a tokenizer.
         """
         if self.words or self.tokens or source.targets["texts"].dtype != object:
             return self
-        metadata = stated_by(start)
+        metadata = stated_by(start) or ({"tokens": start} if published else {})
+        if metadata.get("tokens") in FAMILIES:  # of a published file: its family alone, and no address
+            metadata = {**metadata, "tokens": ""}
         if not (metadata.get("words") or metadata.get("tokens")):
             raise ValueError(
                 "A model to start from needs the tokenizer that it was trained with: task.tokens, or task.words. "

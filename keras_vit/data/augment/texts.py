@@ -56,7 +56,7 @@ def known_by(examples):
     return tf.stack([texts, examples["first"]], axis=1) if "first" in examples else texts[:, None]
 
 
-def forced(ids, end, pad, begun=False):
+def forced(ids, end, pad, begun=False, start=None):
     """Returns the words that each word is written after, and the words to write.
 
     Args:
@@ -64,6 +64,7 @@ def forced(ids, end, pad, begun=False):
         end: Id after a text, which stands before the first word too, unless texts have begun.
         pad: Id that fills a row; it may be `end`.
         begun: Whether rows begin with an id of their own that is not written.
+        start: Id that stands before the first word; `None` for that of the row, or else for `end`.
 
     Returns:
         Two tensors of one shape; the second has -1 after the end.
@@ -72,6 +73,7 @@ def forced(ids, end, pad, begun=False):
         before, words = ids[:, :-1], ids[:, 1:]
     else:
         before, words = tf.concat([_column(ids, end), ids[:, :-1]], axis=1), ids
+    before = before if start is None else tf.concat([_column(ids, start), before[:, 1:]], axis=1)
     ended = tf.cumsum(tf.cast(words == end, "int32"), axis=1, exclusive=True) > 0
     over = ended | ((words == pad) & (pad != end))
     return tf.where(before < 0, pad, before), tf.where(over, -1, words)

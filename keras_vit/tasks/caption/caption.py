@@ -1,5 +1,6 @@
 """Image captioning and text recognition, word by word."""
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from keras_vit.models.captioner import captioner, is_captioner
 from keras_vit.models.text_decoder import text_decoder
 from keras_vit.tasks import refusals
 from keras_vit.tasks.caption.caption_writer import caption_writer
+from keras_vit.tasks.caption.starting import loaded, marks_by
 from keras_vit.tasks.caption.word_loss import WordLoss
 from keras_vit.tasks.caption.word_tally import WordTally
 from keras_vit.tasks.measured import Measured
@@ -18,6 +20,7 @@ from keras_vit.utils.checked import number
 TEXT = {"width": 192, "depth": 3, "num_heads": 4}  # arguments of a decoder that is trained from scratch
 OWN = ("vocabulary", "length", "context_width", "metadata", "name", "pad")  # decoder arguments that the task sets
 ALL_TOKENS = "The decoder attends to all tokens of the image: leave out model.num_classes and model.pooling."
+SIZES = {"image_size", "name", "channels"}  # what a recipe's `model` may say besides task.start
 MEASURED = 1000  # largest number of validation images to caption after an epoch
 
 
@@ -36,6 +39,10 @@ class Caption(TextTask):
         text: Arguments of `text_decoder`, such as `width`, `depth` and `num_heads`.
         beams: Number of beams of the beam search; 1 for greedy search.
         label_smoothing: See `WordLoss`.
+        start: A model that writes, to train further: a published TrOCR, BLIP or ViT with GPT-2, or a run; a source of
+            `from_pretrained`. Without `tokens`, a published one's folder or address must have its tokenizer too; a run
+            has its own. `model` may only set `image_size`, for a run the same size.
+        marks: Ids before, after and behind each text, which are read from `start`.
         every: Number of epochs between two measurements during training.
     """
 
@@ -52,6 +59,8 @@ class Caption(TextTask):
     text: dict[str, Any] = field(default_factory=dict)
     beams: int = number(1, low=1)
     label_smoothing: float = number(0.0, below=1)
+    start: str = ""
+    marks: tuple[int, ...] = ()
     every: int = number(1, low=1)
 
     def check(self, recipe):
@@ -59,12 +68,25 @@ class Caption(TextTask):
         for name in OWN:
             if name in self.text:
                 raise ValueError(f"The task sets the decoder's {name}. Received: task.text={self.text!r}")
+        if self.start and (self.text or set(recipe.model) - SIZES):
+            raise ValueError(
+                "A model of task.start has its own sizes: leave task.text out; `model` may have image_size. "
+                f"Received: task.text={self.text!r}, model={recipe.model!r}"
+            )
+
+    def on(self, source, arguments=None):
+        if not self.start:
+            return super().on(source, arguments)
+        task = self.as_trained(source, self.start, published=True)
+        return task if task.marks else dataclasses.replace(task, marks=marks_by(self.start))
 
     def settled(self, source):
-        return {"num_classes": 0, "pooling": "none"}
+        return {} if self.start else {"num_classes": 0, "pooling": "none"}
 
     def model(self, **arguments):
         """Builds the model from images and ids to logits, `(batch, words, vocabulary)`."""
+        if self.start:
+            return loaded(self, arguments.get("image_size"))
         options = {**arguments, "num_classes": 0, "pooling": "none"}
         image = self.vit(**{**options, **({"head": "new"} if options.get("weights") else {})})
         rows, start, end, pad = self._marks()
@@ -78,9 +100,13 @@ class Caption(TextTask):
         return captioner(image, decoder, start=start, end=end, pad=pad)
 
     def _marks(self):
-        """Returns the size of the vocabulary, and the ids of start, end and padding; start and end may be equal."""
+        """Returns the size of the vocabulary, and the ids of start, end and padding in rows of ids.
+
+        The start equals the end if rows have none of their own.
+        """
         if not self.words and not self.tokens:
-            return self.vocabulary, 1, 1, 0
+            end, pad = self.marks[1:] or (1, 0)
+            return self.vocabulary, end, end, pad
         tokenizer = self.ids_of()
         if tokenizer.end is None:
             raise ValueError("A text must have an end: the table needs '<end>'. Received: a table without")
@@ -105,7 +131,7 @@ class Caption(TextTask):
         from keras_vit.data.augment.texts import forced
 
         _, start, end, pad = self._marks()
-        before, words = forced(examples["texts"], end, pad, begun=start != end)
+        before, words = forced(examples["texts"], end, pad, begun=start != end, start=(self.marks or (None,))[0])
         return {"images": examples["images"], "texts": before}, words
 
     def answering(self, model):

@@ -1,3 +1,6 @@
+import dataclasses
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -5,6 +8,7 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 import keras_vit
+from keras_vit import config
 from keras_vit.config import Augment, Caption, Data, Optim, Recipe
 from keras_vit.training import devices
 from tests.marks import fuller, slow
@@ -48,6 +52,26 @@ def test_caption(tmp_path, monkeypatch, pictures):
     assert trained.task.text_of(trained.task.ids_of()("a red picture")[0]) == "a red picture"
     with pytest.raises(ValueError, match="Caption takes images alone. Received: texts='x'"):
         keras_vit.predict(trained, [pictures / "0.png"], texts="x")
+
+
+@slow
+@fuller
+def test_a_run_is_trained_further(tmp_path, monkeypatch, pictures):
+    """It begins where the run ended, is killed, resumed and exported like any other, and needs the first no more."""
+    monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
+    first, _ = keras_vit.fit(recipe(pictures), tmp_path / "first", verbose=0)
+    task = dataclasses.replace(recipe(pictures).task, start=str(tmp_path / "first"), text={})
+    further = dataclasses.replace(recipe(pictures), task=task, model={"image_size": 8})
+    still = config.override(further, {"optim.learning_rate": 0.0, "optim.epochs": 1})
+    same, _ = keras_vit.fit(still, tmp_path / "same", verbose=0)
+    for found, wanted in zip(same.get_weights(), first.get_weights(), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    trained = run_task_test(
+        further, tmp_path / "whole", monkeypatch, [pictures / "0.png"], exported=False, source=False
+    )
+    assert trained.task.words == keras_vit.load_run(tmp_path / "first").task.words
+    shutil.rmtree(tmp_path / "first")
+    assert keras_vit.predict(trained.run, [pictures / "0.png"]) and keras_vit.evaluate(trained.run)
 
 
 @slow
@@ -95,3 +119,25 @@ def test_options_that_do_not_fit(task, changes, message):
     task = Caption(**task)
     with pytest.raises(ValueError, match=message):
         task.check(Recipe(**{"name": "a", "task": task, "model": MODEL, **changes}))
+
+
+def test_a_new_text_begins_with_the_start_of_the_model_to_start_from():
+    """Not with the tokenizer's own: transformers' issues 22768 and 27142. What is learned never has the start."""
+    own = dict(words=("<pad>", "<start>", "<end>", "a", "red"), length=6)
+    for more, wanted in (({}, [1, 3, 4, 2, 0]), ({"start": "x", "marks": (2, 2, 0)}, [2, 3, 4, 2, 0])):
+        task = Caption(**own, **more)
+        inputs, words = task.batch({"images": 0, "texts": task.ids_of()(["a red"])}, None, None)
+        assert inputs["texts"].numpy().tolist() == [wanted]
+        assert words.numpy().tolist() == [[3, 4, 2, -1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "message"),
+    [
+        (dict(start="x", text={"depth": 1}), {"model": {}}, "leave task.text out; .* Received: task.text={'depth': 1}"),
+        (dict(start="x"), {}, "`model` may have image_size. Received: .*'variant': 'mu/4'"),
+    ],
+)
+def test_a_model_to_start_from_has_its_own_sizes(task, changes, message):
+    with pytest.raises(ValueError, match=message):
+        Caption(**task).check(Recipe(**{"name": "a", "task": Caption(**task), "model": MODEL, **changes}))

@@ -1,0 +1,68 @@
+"""The model that `Caption` starts from: a published one that writes, or one of a run."""
+
+import functools
+
+from keras_vit.models.captioner import MARKS, is_captioner, words_of
+from keras_vit.utils import checks
+
+
+def loaded(task, image_size=None):
+    """Returns the model of `task.start`, which writes as before, with the task's tokenizer in its metadata.
+
+    Args:
+        task: A `Caption` with `start`.
+        image_size: Size of the images, an integer or `(height, width)`; `None` for the model's own.
+
+    Raises:
+        ValueError: For another kind of model, or one that does not fit the task's texts or images.
+    """
+    from keras_vit.checkpoints.own_models import own_file
+
+    sizes = {} if image_size is None or own_file(task.start) else {"image_size": image_size}
+    model = _writer(task.start, **sizes)
+    image, text = model.get_layer("image"), model.get_layer("text")
+    if image_size is not None and image.input_shape[1:3] != checks.pair("image_size", image_size):
+        raise ValueError(
+            f"Images must be as large as the model of task.start takes them, {image.input_shape[1:3]}. "
+            f"Received: model.image_size={image_size}"
+        )
+    task.check_words_of(task.start)
+    words = words_of(text)
+    if task.length > words.length:
+        raise ValueError(
+            f"The model of task.start writes at most {words.length} ids. Received: task.length={task.length}"
+        )
+    if task.words or task.tokens:
+        tokenizer, end = task.ids_of(), words.metadata["end"]
+        if tokenizer.size > words.vocabulary or tokenizer.end != end:
+            raise ValueError(
+                f"The tokenizer must be that of task.start, with {words.vocabulary} ids and the end {end}. "
+                f"Received: {tokenizer.size} ids and the end {tokenizer.end}"
+            )
+    if task.tokens:
+        words.metadata = words.metadata | {"tokens": task.tokens}
+    for tower in (image, text):  # a file keeps what was frozen
+        tower.trainable = False
+        tower.trainable = True
+    return model
+
+
+@functools.lru_cache(maxsize=4)
+def marks_by(start):
+    """Returns the ids of start, end and padding with which a model writes, cached.
+
+    They may differ from those of its tokenizer: TrOCR begins with the id that ends a text, BLIP with one of its own.
+    """
+    metadata = words_of(_writer(start).get_layer("text")).metadata
+    return tuple(int(metadata[mark]) for mark in MARKS)
+
+
+def _writer(start, **sizes):
+    from keras_vit.checkpoints.pretrained import from_pretrained
+
+    model = from_pretrained(start, part="both", **sizes)
+    if not is_captioner(model):
+        raise ValueError(
+            f"`start` must be a model that writes about images, such as TrOCR or BLIP. Received: {str(start)!r}"
+        )
+    return model
