@@ -24,6 +24,7 @@ with ending():  # the imports take half a second
         recipes,
         runs,
         training,
+        transferring,
         words,
     )
     from keras_vit.commands.quiet import quiet
@@ -45,6 +46,7 @@ COMMANDS = {
     "nearest": features.print_nearest,
     "knn": features.print_votes,
     "probe": features.write_probe,
+    "transfer": transferring.print_transfer,
     "pca": features.draw_components,
     "anomaly": features.find_anomalies,
     "zero-shot": words.print_zero_shot,

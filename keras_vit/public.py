@@ -37,6 +37,7 @@ from keras_vit.frozen import load_index as load_index
 from keras_vit.frozen import nearest as nearest
 from keras_vit.frozen import pca_image as pca_image
 from keras_vit.frozen import probe as probe
+from keras_vit.frozen import transfer as transfer
 from keras_vit.generation.generate_text import generate_text as generate_text
 from keras_vit.generation.sampling import sample as sample
 from keras_vit.inference.depth import estimate_depth as estimate_depth

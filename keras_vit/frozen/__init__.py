@@ -7,6 +7,7 @@ from keras_vit.frozen.index import Index, count, load_index
 from keras_vit.frozen.neighbors import knn, nearest
 from keras_vit.frozen.pca import pca_image
 from keras_vit.frozen.probe import probe
+from keras_vit.frozen.transferring import transfer
 
 __all__ = [
     "AnomalyDetector",
@@ -19,4 +20,5 @@ __all__ = [
     "nearest",
     "pca_image",
     "probe",
+    "transfer",
 ]

@@ -55,10 +55,6 @@ def probe(
     Raises:
         ValueError: As `knn`, and for a class with fewer than two images.
     """
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import log_loss
-    from sklearn.preprocessing import StandardScaler
-
     checks.rate(validation=validation)
     checks.above_zero(validation=validation)
     checks.whole(seed=seed)
@@ -68,8 +64,38 @@ def probe(
     if counts.min() < 2:
         raise ValueError(f"Each class needs two images. Received: one of {names[counts.argmin()]!r}")
     embedder = embedder_of(index, model)
-    scaler = StandardScaler().fit(index.vectors[inside])
-    vectors = scaler.transform(index.vectors[inside])
+    found = classifier(index.vectors[inside], classes, validation, seed)
+    kernel, bias = _logits(found.regression)
+    kernel = kernel / found.scaler.scale_[:, None]
+    return Probe(
+        _with_head(embedder.model, kernel, bias - found.scaler.mean_ @ kernel, names),
+        names,
+        found.accuracy,
+        found.strength,
+    )
+
+
+class Classifier(NamedTuple):
+    """A logistic regression on vectors; the other fields are as in `Probe`."""
+
+    scaler: Any  # scikit-learn's, which standardizes the vectors
+    regression: Any  # scikit-learn's
+    accuracy: float
+    strength: float
+
+
+def classifier(vectors, classes, validation=0.2, seed=0):
+    """Fits a logistic regression to vectors, `(images, width)`, and classes, `(images,)`, as `probe` does.
+
+    Returns:
+        A `Classifier`.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import log_loss
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(vectors)
+    vectors = scaler.transform(vectors)
     validation_rows = _held(classes, validation, np.random.default_rng(seed))
     train = np.setdiff1d(np.arange(len(classes)), validation_rows)
 
@@ -82,15 +108,7 @@ def probe(
         for p in answers
     ]
     (accuracy, _), strength = max(zip(scores, STRENGTHS))  # of equal accuracies the likelier answers
-    final = fitted(strength, slice(None))
-    kernel, bias = _logits(final)
-    kernel = kernel / scaler.scale_[:, None]
-    return Probe(
-        _with_head(embedder.model, kernel, bias - scaler.mean_ @ kernel, names),
-        names,
-        accuracy,
-        strength,
-    )
+    return Classifier(scaler, fitted(strength, slice(None)), accuracy, strength)
 
 
 def _held(classes, share, rng):
