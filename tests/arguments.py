@@ -166,6 +166,9 @@ TAKES = {
         model=writes(), images=PIXELS, tokens=None, beams=1, length=4, length_penalty=1.0, prompt=None, batch_size=2,
         temperature=1.0, top_k=3, top_p=0.9, seed=0, bad_images="raise",
     ),
+    "transfer": lambda: dict(
+        models=["mnist"], data=["digits"], examples=30, tests=9, epochs=None, seed=0
+    ),
     "two_towers": lambda: dict(image=model(), text=text(), scale=1.0, bias=None),
     "tokenizer": lambda: dict(source=["<pad>", "a"], length=4, family="words", long="raise"),
     "video_vit": lambda: dict(variant="mu/4", frames=4, tubelet=2, time_depth=0, image_size=8, pool_epsilon=None),

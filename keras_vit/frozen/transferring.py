@@ -56,6 +56,9 @@ def transfer(
 
 def measured(models, data, *, examples=EXAMPLES, tests=None, epochs=None, seed=0) -> Iterator[dict[str, Any]]:
     """Yields the rows of `transfer` as they are found."""
+    for name, each in {"models": models, "data": data}.items():
+        if not isinstance(each, (list, tuple)) or not each:
+            raise ValueError(f"`{name}` must be a list of one or more. Received: {checks.shown(each)}")
     for name, number in {"examples": examples, "tests": tests, "epochs": epochs}.items():
         checks.positive(**{name: 1 if number is None else number})
     checks.whole(seed=seed)
