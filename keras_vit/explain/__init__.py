@@ -15,6 +15,7 @@ from keras_vit.explain.embedding import project as project
 from keras_vit.explain.features import features as features
 from keras_vit.explain.queries import attention_of_queries as attention_of_queries
 from keras_vit.explain.relevance import attention_relevance as attention_relevance
+from keras_vit.explain.stem_maps import grad_cam as grad_cam
 from keras_vit.explain.texts import attention_of_answer as attention_of_answer
 from keras_vit.explain.texts import attention_of_text as attention_of_text
 from keras_vit.explain.texts import attention_of_words as attention_of_words

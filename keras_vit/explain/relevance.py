@@ -41,14 +41,20 @@ def attention_relevance(model: keras.Model, images, classes=None) -> np.ndarray:
     """
     check_relevance(model)
     ends = reading.ends_of(model)
+    classes = chosen_classes(model, images, classes)
+    images = inside.checked(model, images)
+    relevance = functools.partial(_relevance, model=model, ends=ends)
+    return inside.in_parts(relevance, model, images, classes).reshape(-1, *anatomy.grid(model, factorised=True))
+
+
+def chosen_classes(model, images, classes):
+    """Returns a class of each image, `(batch,)`: the predicted ones for `None`, or one for all."""
     if classes is None:
         outputs = inside.in_parts(lambda *inputs: _logits(model, inputs[2]), model, images, images)
         classes = logits_of(model, outputs).argmax(-1)
     images = inside.checked(model, images)
     classes = np.full(len(images), classes) if np.ndim(classes) == 0 else classes
-    classes = checks.class_indices(classes, count_classes(model), len(images), "classes")
-    relevance = functools.partial(_relevance, model=model, ends=ends)
-    return inside.in_parts(relevance, model, images, classes).reshape(-1, *anatomy.grid(model, factorised=True))
+    return checks.class_indices(classes, count_classes(model), len(images), "classes")
 
 
 def check_relevance(model):
@@ -87,15 +93,11 @@ def _relevance(vit, images, classes, model, ends):
     blocks = anatomy.blocks(vit)
     states = inside.run(vit, [block.input for block in blocks], images)
     # What leads from each block's output to the next block, and from the last one to the logits.
-    around = [(call.outputs[0], graph.outputs[0]) for graph, call in reversed(calls(model))]  # the innermost first
     starts = [keras.tree.flatten(block.input)[0] for block in blocks]
     paths = [[(block.output, tokens)] for block, tokens in zip(blocks, starts[1:])]
-    last, as_logits = _to_logits([(blocks[-1].output, vit.outputs[0]), *around])
+    last, as_logits = way_to_logits(model, vit, blocks[-1].output)
     paths.append(last)
-    count = model.outputs[0].shape[-1]
-    # Selects the logit of the class; a single logit raises the second class, and lowers the first.
-    chosen = np.float32(classes)[:, None]
-    upstream = np.float32(chosen == np.arange(count)) if count > 1 else 2 * chosen - 1
+    upstream = upstream_of(model, classes)
     weighted = []
     for block, state, path in reversed(list(zip(blocks, states, paths))):  # all at once would fill the memory
         x, *sources = keras.tree.flatten(state)
@@ -118,6 +120,18 @@ def _relevance(vit, images, classes, model, ends):
     if not time:  # the residual path alone gives every pooled patch the same relevance: left out
         space = space - _identity_like(space)
     return reading.read_patches(vit, images, space, *time, ends=ends)
+
+
+def upstream_of(model, classes):
+    """Returns what selects the logit of the class; a single logit raises the second class, and lowers the first."""
+    count, chosen = model.outputs[0].shape[-1], np.float32(classes)[:, None]
+    return np.float32(chosen == np.arange(count)) if count > 1 else 2 * chosen - 1
+
+
+def way_to_logits(model, vit, start):
+    """Returns the way from a symbolic tensor of a model's ViT to its logits, as `_to_logits` does."""
+    around = [(call.outputs[0], graph.outputs[0]) for graph, call in reversed(calls(model))]  # the innermost first
+    return _to_logits([(start, vit.outputs[0]), *around])
 
 
 def _identity_like(matrix):
