@@ -296,6 +296,30 @@ def detector(path, inputs):
     return answers | masks
 
 
+def autoencoder(path, inputs):
+    """Returns means and variances of images, images of latents, and of the means; latents are not scaled there."""
+    (images, latents), numbers = (inputs[name] for name in FAMILIES["autoencoder"].inputs), keras.ops.convert_to_numpy
+    encoder = keras_vit.from_checkpoint(path, part="encoder", image_size=images.shape[1:3])
+    read = functools.cache(lambda size: keras_vit.from_checkpoint(path, part="decoder", latent_size=size))
+
+    def decoded(latents):
+        return numbers(read(latents.shape[1:3])(latents)) / 127.5 - 1
+
+    moments, factor = numbers(encoder((images + 1) * 127.5)), scale_of(path)
+    mean, logvar = np.split(moments, 2, axis=-1)
+    return {
+        "mean_nhwc": mean / factor,
+        "logvar_nhwc": logvar - 2 * np.log(factor),
+        "decoded_nhwc": decoded(latents * factor),
+        "reconstruction_nhwc": decoded(mean),
+    }
+
+
+def scale_of(path):
+    """Returns the factor by which the latents of an autoencoder are scaled; the golden one is not shifted."""
+    return json.loads(path.with_name("config.json").read_text())["scaling_factor"]
+
+
 OF_TOWERS = ("clip", "metaclip_2", "siglip", "siglip2")
 FAMILIES = {
     "towers of transformers": Family(
@@ -351,6 +375,11 @@ FAMILIES = {
     ),
     "rf-detr": Family(
         lambda config, names: "transformer.decoder.ref_point_head.layers.0.weight" in names, ("images_nhwc",), detector
+    ),
+    "autoencoder": Family(
+        lambda config, names: config.get("_class_name") == "AutoencoderKL",
+        ("images_nhwc", "latents_nhwc"),
+        autoencoder,
     ),
     "vitpose": Family(lambda config, names: config.get("model_type") == "vitpose", ("images_nhwc",), pose),
 }

@@ -139,7 +139,7 @@ TAKES = {
     "probe": lambda: dict(index=index(), labels=None, model=model(), validation=0.5, seed=0),
     "report": lambda: dict(target="nowhere", to=None, arrays=None, most=1),
     "sample": lambda: dict(
-        model=draws(), labels=[0], steps=1, guidance=1.0, seed=0, method="euler", path=False, batch_size=2
+        model=draws(), labels=[0], steps=1, guidance=1.0, seed=0, method="euler", path=False, decoder=None, batch_size=2
     ),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
     "segment": lambda: dict(

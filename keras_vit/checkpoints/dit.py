@@ -9,6 +9,7 @@ from keras_vit.checkpoints.formats.dit import COPIES, IN_DIFFUSERS
 from keras_vit.models.dit import ARGUMENTS
 from keras_vit.models.kinds import name_of
 from keras_vit.models.kinds import note as note_kind
+from keras_vit.models.schedules import SCHEDULE
 from keras_vit.utils import checks
 from keras_vit.utils.resampling import sincos_2d
 
@@ -19,7 +20,7 @@ def described(checkpoint, form, names, request):
     """Returns the `Description` of a DiT and all arguments of `dit`; see `families.Family`.
 
     Its times are steps from 0 to 999. The published ones were trained on latents of an autoencoder, which is not in
-    the file, to predict noise: their output is not a velocity.
+    the file, to predict noise: their output is not a velocity. Of a folder with both, the metadata say so.
     """
     overrides = request.overrides
     options = request.options.changed(patches="resize") | ({} if request.part is None else {"part": request.part})
@@ -45,7 +46,9 @@ def described(checkpoint, form, names, request):
 
 def note(model, description, arguments):
     """Writes into a DiT's metadata that its output is what its authors trained it to predict."""
-    if name_of(model) not in ("velocity", "prediction"):
+    if SCHEDULE in arguments["metadata"]:
+        note_kind(model, "noise")
+    elif name_of(model) not in ("velocity", "prediction"):
         note_kind(model, "prediction")
 
 

@@ -3,24 +3,29 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from keras_vit.checkpoints import dit, images, text
+from keras_vit.checkpoints import autoencoder, dit, images, text
 from keras_vit.checkpoints.build import build
 from keras_vit.checkpoints.describe import FORMATS, described_alone, recognize
+from keras_vit.checkpoints.formats import diffusers_autoencoder as latents
 from keras_vit.checkpoints.formats import dit as dit_formats
 from keras_vit.checkpoints.formats import huggingface_clipseg, huggingface_owl
 from keras_vit.checkpoints.formats.decoder_config import check_pair
 from keras_vit.checkpoints.match import alone, steps_for
 from keras_vit.models import dit as dit_model
+from keras_vit.models.autoencoder import latent_decoder, latent_encoder
 from keras_vit.models.open_detector import detection_heads
 from keras_vit.models.open_segmenter import mask_decoder
 from keras_vit.models.text import text_tower
 from keras_vit.models.text_decoder import text_decoder
 
+AUTOENCODER = "be an autoencoder of latents, AutoencoderKL,"
+
 
 class Family(NamedTuple):
     """Models that one function builds.
 
-    - `part`: of a file, `"image"`, `"text"`, `"decoder"`, `"heads"` or `"masks"`.
+    - `part`: of a file, `"image"`, `"text"`, `"decoder"`, `"heads"`, `"masks"`, `"latent_encoder"` or
+      `"latent_decoder"`.
     - `what`: what a file with none of the formats should be or have, for the error.
     - `formats`: the first one that detects a file's names is its format.
     - `describe(checkpoint, form, names, request)`: what the file states, a `Description`; and all arguments of `build`,
@@ -47,6 +52,8 @@ FAMILIES = (
     Family("decoder", "have a decoder", text.DECODERS, text.described_decoder, text_decoder, alone),
     Family("heads", "have heads for boxes", (huggingface_owl.FORMAT,), described_alone, detection_heads, alone),
     Family("masks", "draw masks", (huggingface_clipseg.FORMAT,), described_alone, mask_decoder, alone),
+    Family("latent_encoder", AUTOENCODER, (latents.ENCODER,), autoencoder.described, latent_encoder, alone),
+    Family("latent_decoder", AUTOENCODER, (latents.DECODER,), autoencoder.described, latent_decoder, alone),
 )
 
 

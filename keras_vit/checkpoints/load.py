@@ -5,13 +5,14 @@ from typing import Any
 
 import keras
 
-from keras_vit.checkpoints import images, open_detection, open_segmentation, tables
+from keras_vit.checkpoints import autoencoder, images, open_detection, open_segmentation, tables
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.build import check_overrides
 from keras_vit.checkpoints.describe import LIBRARIES, NOTES, describe, without_weights
 from keras_vit.checkpoints.families import family_of
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.own import HEAD_METADATA, SAVED
+from keras_vit.checkpoints.files.pipeline import is_pipeline
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_checkpoint, open_files
 from keras_vit.checkpoints.heads import check_head, kind_of, note_kind
@@ -144,7 +145,9 @@ def from_checkpoint(
         source: As in `load_weights`.
         part: Of a file with an image and a text tower (CLIP, SigLIP) or a decoder (TrOCR, BLIP): `"image"`, `"text"`,
             or `"both"`. `None` is both where a decoder writes about images, or heads find what texts name (OWL-ViT,
-            OWLv2), or a decoder draws it (CLIPSeg); else the image tower.
+            OWLv2), or a decoder draws it (CLIPSeg); else the image tower. Of an autoencoder of latents (diffusers'
+            `AutoencoderKL`), alone or in a folder with a DiT: `"encoder"` or `"decoder"`; `None` of such a folder is
+            the DiT.
         text: Of both, arguments of `keras_vit.text_tower` or `keras_vit.text_decoder`, a dictionary, such as
             `{"num_heads": 8}`.
         format: As in `load_weights`.
@@ -157,7 +160,7 @@ def from_checkpoint(
         **overrides: Arguments of `keras_vit.vit`; of a dictionary, the options in it. The weights are adapted to
             `image_size`, `channels`, `num_classes` or `patch_size`; others, such as `stochastic_depth` and `num_heads`,
             apply as they are. With `part="text"`, arguments of `keras_vit.text_tower` or `keras_vit.text_decoder`; of a
-            ViLT, of `keras_vit.vilt`.
+            ViLT, of `keras_vit.vilt`. Of an autoencoder `image_size` or `latent_size`, `dtype` and `name`.
 
     Returns:
         A model as from `keras_vit.vit`; of a ViLT as from `vilt`; for `"text"` as from `keras_vit.text_tower` or
@@ -167,6 +170,8 @@ def from_checkpoint(
         texts)`; of OWLv2 `"objectness"`, logits `(images, patches)`. See `keras_vit.detect`.
         Of CLIPSeg a model from the same inputs to logits of masks, `(images, height, width, texts)`; see
         `keras_vit.segment_prompts`.
+        Of an autoencoder, a model from pixels to means and logarithms of variances of latents, or from latents to
+        pixels, 0 to 255; latents are scaled and shifted as the diffusion model takes them.
 
     Raises:
         ValueError, FileNotFoundError, ConnectionError: As `load_weights`; also if the number of heads is neither in the
@@ -187,11 +192,17 @@ def from_checkpoint(
     if (own := own_file(source)) and holds(own, part):
         requested = options.changed(patches="resize") | {"text": text, "head": head, "metadata": metadata}
         return read_own(own, part, requested | overrides, sha256)
+    if part in autoencoder.PARTS:
+        return autoencoder.part_of(request, text, sha256, load)
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":
         check_overrides(overrides)
     check_pytorch(source)
-    with open_files(fetch(source, sha256=sha256)) as files:
+    path = fetch(source, sha256=sha256)
+    if is_pipeline(path):
+        return autoencoder.dit_of(path, request, load)
+    with open_files(path) as files:
+        autoencoder.refuse_whole(files, request)
         whole = files.writes or files.joining
         if part is None:
             check_part("both" if whole else "image", text, {}, head=head)

@@ -31,7 +31,7 @@ IMAGE_ONLY = {"head": None, "resample": None, "patches": "resize", "grid": None}
 
 def check_part(part, text, overrides, **of_image):
     """Raises ValueError for arguments of `from_checkpoint` that do not belong to the part."""
-    checks.one_of("part", part, (None, "image", "text", "both"))
+    checks.one_of("part", part, (None, "image", "text", "both", "encoder", "decoder"))
     received = [f"{name}={value!r}" for name, value in of_image.items() if value != IMAGE_ONLY[name]]
     if part == "text" and received:
         raise ValueError(f"A text tower has no {', '.join(of_image)}. Received: part='text', {', '.join(received)}")

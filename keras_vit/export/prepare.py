@@ -5,9 +5,12 @@ import importlib.util
 import keras
 
 from keras_vit.layers import TimeEmbedding
+from keras_vit.models.autoencoder import AUTOENCODER, takes_latents
 from keras_vit.models.backbone import check_plain
 from keras_vit.models.dit import classes_of
+from keras_vit.models.inputs import metadata_of
 from keras_vit.models.kinds import NAMELESS
+from keras_vit.models.schedules import SCHEDULE
 from keras_vit.utils import extras, files
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
@@ -111,6 +114,7 @@ def facts(about, labels):
         **({} if pixels is None else _of_images(about, pixels)),
         **({"texts": _of_texts(about, shapes["texts"])} if "texts" in shapes else {}),
         **(_of_noise(about.model) if "times" in shapes else {}),
+        **({"preprocessing": None} if takes_latents(about.model) else {}),
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if about.thresholds is None else {"thresholds": about.thresholds}),
         **getattr(about.model.layers[-1], "export_facts", lambda output_shape: {})(about.model.output_shape),
@@ -129,7 +133,8 @@ def _of_images(about, shape):
 def _of_noise(model):
     """Returns what noisy images are: nothing to be resized; their times, and the label of no class."""
     longest = FREQUENT / next(layer for layer in model.layers if isinstance(layer, TimeEmbedding)).scale
-    return {"preprocessing": None, "sampling": {"times": [0, longest], "no_class": classes_of(model)}}
+    known = {name: metadata_of(model)[name] for name in (SCHEDULE, AUTOENCODER) if name in metadata_of(model)}
+    return {"preprocessing": None, "sampling": {"times": [0, longest], "no_class": classes_of(model), **known}}
 
 
 def _of_texts(about, shape):

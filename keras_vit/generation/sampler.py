@@ -1,4 +1,4 @@
-"""From noise to images: a DiT's velocity, integrated over time."""
+"""From noise to images: what a DiT predicts, integrated over time."""
 
 import functools
 
@@ -6,7 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vit.models import schedules
 from keras_vit.models.dit import INPUTS, classes_of
+from keras_vit.models.inputs import metadata_of
 
 METHODS = {"euler": 1, "heun": 2}  # velocities that a step needs
 
@@ -14,13 +16,14 @@ METHODS = {"euler": 1, "heun": 2}  # velocities that a step needs
 class Sampler(keras.Model):
     """Draws a fixed number of images in a fixed number of steps, as one loop that can be compiled.
 
-    `x` goes from noise at time 0 to an image at time 1 by `dx = v(x, t) dt` (Liu et al. 2023, arXiv:2209.03003). Its
-    inputs are `noise`, `(count, height, width, channels)`, `labels`, `(count,)`, and `guidance`, `(count,)`. Its output
-    is the images, -1 to 1, float32; with `path`, `(count, steps + 1, ...)` from the noise to them.
+    `x` goes from noise to an image, as its schedule says: by `dx = v(x, t) dt` from time 0 to 1 (Liu et al. 2023,
+    arXiv:2209.03003), or against the steps in which noise was added (`schedules.noise`). Its inputs are `noise`,
+    `(count, height, width, channels)`, `labels`, `(count,)`, and `guidance`, `(count,)`. Its output is the images, -1
+    to 1, or latents, float32; with `path`, `(count, steps + 1, ...)` from the noise to them.
 
     Args:
-        model: A model from `dit` that gives velocities.
-        steps: Number of steps.
+        model: A model from `dit` that gives velocities, or noise.
+        schedule: A `schedules.Schedule`.
         guided: Whether `guidance` matters: each velocity is then that without a class, plus `guidance` times the
             difference to that of the class (Ho and Salimans 2022, arXiv:2207.12598). Both are computed in one call.
         method: `"euler"`, or `"heun"`, whose steps but the last are corrected by a second velocity (Karras et al. 2022,
@@ -28,10 +31,11 @@ class Sampler(keras.Model):
         path: Whether to return all steps.
     """
 
-    def __init__(self, model, steps, guided, method="euler", path=False):
+    def __init__(self, model, schedule, guided, method="euler", path=False):
         super().__init__(name="sampler", dtype="float32")  # whatever the model's policy, or the global one
         self.model = model
-        self.steps = steps
+        self.schedule = schedule
+        self.steps = len(schedule.times)
         self.guided = guided
         self.method = method
         self.whole = path
@@ -40,7 +44,7 @@ class Sampler(keras.Model):
         x, labels = ops.cast(inputs["noise"], "float32"), inputs["labels"]
         guidance, none = inputs["guidance"] if self.guided else None, classes_of(self.model)
         velocity = functools.partial(velocity_of, self.network, labels, none, guidance)
-        step = functools.partial(moved, velocity, 1 / self.steps)
+        step = functools.partial(moved, velocity, self.schedule)
         corrected = self.method == "heun"
         if not self.whole:
             x = ops.fori_loop(0, self.steps - 1, functools.partial(step, corrected=corrected), x)
@@ -85,30 +89,31 @@ def guided(of_class, of_none, guidance):
     return of_none + guidance * (of_class - of_none)
 
 
-def moved(velocity, size, i, x, corrected=False):
-    """Returns images after the step `i` of a size; `corrected` by the velocity at its end."""
-    time = ops.cast(i, "float32") * size
-    first = velocity(x, time)
+def moved(velocity, schedule, i, x, corrected=False):
+    """Returns images after the step `i` of a schedule; `corrected` by what is predicted at its end."""
+    times, keep, add = (ops.convert_to_tensor(np.float32(values)) for values in schedule)
+    times, keep, add = ops.append(times, times[-1:]), ops.take(keep, i), ops.take(add, i)
+    first = velocity(x, ops.take(times, i))
     if not corrected:
-        return x + size * first
-    second = velocity(x + size * first, time + size)
-    return x + size / 2 * (first + second)
+        return keep * x + add * first
+    second = velocity(keep * x + add * first, ops.take(times, i + 1))
+    return keep * x + add / 2 * (first + second)
 
 
 @functools.lru_cache(maxsize=2)
-def compiled(model, state, count, steps, guided, method="euler", path=False):
+def compiled(model, state, count, schedule, guided, method="euler", path=False):
     """Returns the same compiled `Sampler` for the same arguments; `count` images are drawn at once.
 
     Args:
         model: As in `Sampler`.
         state: What identifies the model's variables: LoRA and quantization make others, for which it is traced again.
         count: Number of images.
-        steps: As in `Sampler`.
+        schedule: As in `Sampler`.
         guided: As in `Sampler`.
         method: As in `Sampler`.
         path: As in `Sampler`.
     """
-    sampler = Sampler(model, steps, guided, method, path)
+    sampler = Sampler(model, schedule, guided, method, path)
     sampler.compile(jit_compile=keras.backend.backend() != "torch")
     return sampler
 
@@ -120,7 +125,8 @@ def drawn(model, noise, labels, steps, guidance, method="euler", path=False, bat
     """
     size, parts = min(batch_size, len(noise)), []
     state = tuple(map(id, model.variables))
-    sampler = compiled(model, state, size, steps, guidance != 1, method, path)
+    schedule = schedules.of(metadata_of(model), steps)
+    sampler = compiled(model, state, size, schedule, guidance != 1, method, path)
     for first in range(0, len(noise), size):
         inputs = {"noise": noise[first : first + size], "labels": labels[first : first + size].astype("int32")}
         count = len(inputs["noise"])

@@ -91,11 +91,11 @@ class Kind:
 
 
 def _of_noise(name):
-    """Returns the kind of what a model says of noisy images, `(batch, height, width, channels)`."""
+    """Returns the kind of what a model says of noisy images, or of images, `(batch, height, width, channels)`."""
     return Kind(
         names=(name,),
         named=_as(name),
-        bounded=f"A {name} has no probabilities.",
+        bounded=f"The output, {name}, has no probabilities.",
         aligned=_vectors,
         same=lambda outputs: np.round(outputs, 2),
         counted="numbers to two decimals",
@@ -168,6 +168,8 @@ KINDS = {
         counted="signs of numbers",
     ),
     "velocity": _of_noise("velocity"),
+    "noise": _of_noise("noise"),  # of a published model whose files say so
+    "latents": _of_noise("latents"),  # mean and logarithm of the variance, `(batch, rows, columns, 2 * channels)`
     "prediction": _of_noise("prediction"),  # of a published model: noise, or a velocity; no file says which
     "depth": Kind(  # a number for each pixel, `(batch, height, width, 1)`
         names=("depth",),

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit.layers.inputs.rescale import Rescale
+from keras_vit.models.autoencoder import takes_latents
 from keras_vit.models.backbone import input_shape_of
 from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.models.metadata import metadata
@@ -84,6 +85,8 @@ class Preparation:
         shape = input_shape_of(model)
         if not isinstance(shape, tuple) or len(shape) not in (IMAGES, CLIPS) or None in shape[1:]:
             raise ValueError(f"`model` must take images of one known size. Received: input shape {shape}")
+        if takes_latents(model):
+            raise ValueError(f"`model` must take images. Received: {model.name!r}, a decoder, which takes latents")
         self.model = model
         self.shape = shape
         self.size = shape[-3:-1]

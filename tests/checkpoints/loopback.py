@@ -14,6 +14,16 @@ REPOS = {  # what the hub holds
     "me/old": "config.json pytorch_model.bin README.md",
     "me/empty": "config.json README.md",
     "me/gated": "config.json model.safetensors",
+    "me/dit": "README.md model_index.json scheduler/scheduler_config.json transformer/config.json vae/config.json "
+    "transformer/diffusion_pytorch_model.safetensors transformer/diffusion_pytorch_model.fp16.safetensors "
+    "transformer/diffusion_pytorch_model.bin vae/diffusion_pytorch_model.bin",
+    "me/vae": "config.json diffusion_pytorch_model.bin diffusion_pytorch_model.safetensors",
+    "me/text": "model_index.json vae/config.json vae/diffusion_pytorch_model.safetensors unet/config.json",
+}
+PARTS = {"transformer": ["diffusers", "Transformer2DModel"], "vae": ["diffusers", "AutoencoderKL"]}
+CONTENT = {
+    ("me/dit", "model_index.json"): json.dumps({"_class_name": "DiTPipeline", **PARTS}).encode(),
+    ("me/text", "model_index.json"): json.dumps({"_class_name": "TextPipeline", "vae": PARTS["vae"]}).encode(),
 }
 
 
@@ -49,12 +59,14 @@ class Answers(http.server.BaseHTTPRequestHandler):
             files = [{"rfilename": f} for f in REPOS[name].split()]
             self.answer(200, json.dumps({"id": name, "sha": COMMIT, "siblings": files}).encode())
         elif word == "tree":
-            files = [{"type": "file", "path": f, "size": len(BODY), "oid": f} for f in REPOS[name].split()]
+            sizes = {f: len(CONTENT.get((name, f), BODY)) for f in REPOS[name].split()}
+            files = [{"type": "file", "path": f, "size": size, "oid": f} for f, size in sizes.items()]
             self.answer(200, json.dumps(files).encode())
         elif name == "me/gated":
             self.answer(403, X_Error_Code="GatedRepo")
         else:
-            self.answer(200, BODY, ETag=f'"{file}"', X_Repo_Commit=COMMIT)
+            body = CONTENT.get((name, file), BODY)
+            self.answer(200, body, ETag=f'"{name}/{file}"'.replace("/", "-"), X_Repo_Commit=COMMIT)
 
     def answer(self, code, body=b"", **headers):
         self.send_response(code)

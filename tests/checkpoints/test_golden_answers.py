@@ -15,6 +15,7 @@ pytestmark = pytest.mark.backend
 golden = benchmark("golden_answers")
 OTHERS = [path.parent for kind in ("depth", "video") for path in (TOWERS.parent / kind).glob("*/io.npz")]
 FOLDERS = [
+    TOWERS.parent / "objects" / "autoencoder_kl",
     *sorted(path.parent for path in TOWERS.glob("*/io.npz")),
     VILT,
     *sorted(GENERATION.iterdir()),

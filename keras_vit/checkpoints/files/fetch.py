@@ -10,16 +10,18 @@ import urllib.parse
 
 import keras
 
+from keras_vit.checkpoints.files import pipeline
 from keras_vit.checkpoints.files.wrapped import GENERATION, OPEN_CLIP
 from keras_vit.utils import checks, downloads, files
 
 _PART = ".part-"  # prefix of a folder with an unfinished download
 _SETTINGS = ["config.json", "preprocessor_config.json", "processor_config.json", GENERATION, OPEN_CLIP]
 # The first kind that exists, with the index of shards.
-_WEIGHTS = ["model*.safetensors*", "pytorch_model*.bin*", "tf_model.h5", "open_clip_model.safetensors"]
+_WEIGHTS = [["model*.safetensors*"], ["pytorch_model*.bin*"], ["tf_model.h5"], ["open_clip_model.safetensors"]]
+_WEIGHTS += pipeline.WEIGHTS
 
 
-def fetch(source, *, sha256=None, cache_dir=None):
+def fetch(source, *, sha256=None, cache_dir=None, part=None):
     """Downloads a checkpoint if needed, and returns its path. A download is kept, and not repeated.
 
     Args:
@@ -29,6 +31,8 @@ def fetch(source, *, sha256=None, cache_dir=None):
             again.
         cache_dir: Folder for downloads. By default the hub's own cache for a repository, and `keras_vit` in
             the home of Keras (`$KERAS_HOME`, else `~/.keras`) for a URL.
+        part: The part that the caller needs, as in `from_checkpoint`: of a repository with several models, that of a
+            DiT and its autoencoder, only that part is downloaded.
 
     Returns:
         The path of the file. For a repository, the path of a folder with its settings and its weights, in safetensors
@@ -62,7 +66,7 @@ def fetch(source, *, sha256=None, cache_dir=None):
             f"`sha256` must be None: {str(source)!r} is not one file. Received: sha256={checks.shown(sha256)}"
         )
     if scheme == "hf":
-        return _from_hub(source, cache_dir and _expand(cache_dir))
+        return _from_hub(source, cache_dir and _expand(cache_dir), part)
     return _verified(_expand(source), sha256, source)
 
 
@@ -113,13 +117,31 @@ def _file_name(url):
     return re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[-128:]
 
 
-def _from_hub(source, cache):
+def _from_hub(source, cache, part):
     """Downloads the settings of a repository, and its weights of the first kind that it has."""
     for weights in _WEIGHTS:
-        folder = downloads.snapshot(source, [*_SETTINGS, weights], cache)
-        if any(folder.glob(weights)):
+        folder = downloads.snapshot(source, [*_SETTINGS, *pipeline.SETTINGS, *weights], cache)
+        if pipeline.is_pipeline(folder):
+            return _of_pipeline(source, folder, cache, part)
+        if any(any(folder.glob(name)) for name in weights):
             return folder
     raise FileNotFoundError(
-        f"{source!r} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}. An adapter of PEFT must be merged into "
-        "its base model first; KerasHub's models are not read."
+        f"{source!r} has no weights: neither {_WEIGHTS[0][0]} nor {_WEIGHTS[1][0]}. An adapter of PEFT must be merged "
+        "into its base model first; KerasHub's models are not read."
     )
+
+
+def _of_pipeline(source, folder, cache, part):
+    """Downloads the weights of a repository with several models: those of the parts that are needed."""
+    patterns = [*pipeline.SETTINGS]
+    for name in pipeline.folders(folder, part, source):
+        for weights in pipeline.WEIGHTS:
+            of_name = [f"{name}/{file}" for file in weights]
+            folder = downloads.snapshot(source, [*patterns, *of_name], cache)
+            if any(any(folder.glob(file)) for file in of_name):
+                patterns += of_name
+                break
+        else:
+            kinds = " nor ".join(weights[0] for weights in pipeline.WEIGHTS)
+            raise FileNotFoundError(f"{source!r} has no weights in {name!r}: neither {kinds}")
+    return folder

@@ -13,8 +13,10 @@ import safetensors
 
 from keras_vit.checkpoints.files import pytorch
 from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
+from keras_vit.checkpoints.files.settings import one_error, read_json
 from keras_vit.checkpoints.files.tensorflow_h5 import open_h5
 from keras_vit.checkpoints.files.wrapped import (
+    AUTOENCODER,
     FIRST_OF_TEXT,
     GENERATION,
     JOINING,
@@ -33,8 +35,8 @@ FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
 RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
 CONFIGS = ("config.json", "preprocessor_config.json", "processor_config.json")
-FIRST = {"text": FIRST_OF_TEXT, **JOINING}  # where other parts begin
-MAX_JSON = 2**26  # bytes of a configuration
+FIRST = {"text": FIRST_OF_TEXT, **JOINING, **AUTOENCODER}  # where other parts begin
+WHOLE = ("model.safetensors", "diffusion_pytorch_model.safetensors", "pytorch_model.bin", "diffusion_pytorch_model.bin")
 KERAS_HUB = (
     "it is a model of KerasHub, whose weights have other names. Load it with keras_hub, or load its source here, such "
     "as 'hf://google/vit-base-patch16-224'"
@@ -103,13 +105,18 @@ class Files(NamedTuple):
         """What joins an image and a text tower: `"heads"` for boxes, `"masks"`, a decoder, or `None`."""
         return joining(self.shapes)
 
+    @property
+    def encodes(self):
+        """Whether they are an autoencoder of latents, or a part of one."""
+        return any(first.fullmatch(name) for first in AUTOENCODER.values() for name in self.shapes)
+
     def settings(self, name):
         """Returns the content of a configuration by its file's name; `{}` if there is none."""
-        return {} if self.folder is None else _json(self.folder / name)
+        return {} if self.folder is None else read_json(self.folder / name)
 
     def part(self, part="image"):
         """Returns the `Checkpoint` of a part: `"image"` for a Vision Transformer, `"text"` for the texts',
-        `"heads"` or `"masks"`.
+        `"heads"`, `"masks"`, `"latent_encoder"` or `"latent_decoder"`.
 
         Raises:
             ValueError: If there is none, or its configuration is damaged.
@@ -121,7 +128,7 @@ class Files(NamedTuple):
             )
         config, processor, nested = map(self.settings, CONFIGS)
         processor = nested if "image_processor" in nested else processor  # as transformers prefers
-        with _one_error(self.path):
+        with one_error(self.path):
             if part in FIRST:
                 (names, found), prefix, others = unwrap_text(self.shapes, FIRST[part]), "", 0
             else:
@@ -133,7 +140,7 @@ class Files(NamedTuple):
             config = config["encoder"]
         elif prefix and not config and self.folder is not None:
             stated = self.settings(OPEN_CLIP)
-            with _one_error(self.folder / OPEN_CLIP):
+            with one_error(self.folder / OPEN_CLIP):
                 config = of_open_clip(stated)
         shapes = {name: self.shapes[place] for name, place in names.items()}
         remarks = tuple(f"{str(self.path)!r}: {remark}" for remark in (*self.remarks, *found))
@@ -173,7 +180,7 @@ def open_files(path):
     with contextlib.ExitStack() as stack:
         shapes, readers, notes, remarks = {}, {}, {}, []
         for file in files:
-            with _one_error(file):
+            with one_error(file):
                 file_shapes, reader, file_notes = stack.enter_context(_OPENERS[file.suffix](regular(file)))
                 remarks += file_notes.pop("remarks", ())
             twice = sorted(set(file_shapes) & set(shapes))
@@ -186,7 +193,7 @@ def open_files(path):
         @functools.lru_cache(maxsize=3)  # what is stacked is read block by block: queries, keys and values in turn
         def read(name):
             file, reader = readers[name]
-            with _one_error(file):
+            with one_error(file):
                 array = reader(name)
                 if array.shape != shapes[name]:
                     raise ValueError(f"{name} has the shape {array.shape}, and its header says {shapes[name]}")
@@ -207,16 +214,16 @@ def _files(path):
         if path.suffix not in _OPENERS:
             raise ValueError(f"A checkpoint's name must end in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
         return [path]
-    if "keras_hub_version" in _json(path / "metadata.json"):
+    if "keras_hub_version" in read_json(path / "metadata.json"):
         raise ValueError(f"{str(path)!r} cannot be read: {KERAS_HUB}.")
     if (path / RUN).is_file():
         if not (path / TRAINED).is_file():
             raise ValueError(f"The run in {str(path)!r} has not ended: it has no {TRAINED} yet. Pass its best.keras.")
         return [path / TRAINED]
-    for whole in ("model.safetensors", "pytorch_model.bin"):
+    for whole in WHOLE:
         if (path / whole).is_file():
             return [path / whole]
-        index = _json(path / f"{whole}.index.json").get("weight_map")
+        index = read_json(path / f"{whole}.index.json").get("weight_map")
         if not index:
             continue
         names = sorted(set(index.values())) if isinstance(index, dict) else [index]
@@ -272,27 +279,3 @@ def _open_keras(path):
 
 _OPENERS = {".safetensors": _open_safetensors, ".npz": open_npz, ".keras": _open_keras, ".h5": open_h5}
 _OPENERS |= dict.fromkeys(pytorch.SUFFIXES, pytorch.open_pytorch)
-
-
-def _json(path):
-    """Reads a configuration; `{}` if there is none."""
-    if not path.is_file():
-        return {}
-    with _one_error(path):
-        if path.stat().st_size > MAX_JSON:
-            raise ValueError(f"it has {path.stat().st_size:,} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ValueError("it is not a dictionary")
-        return content
-
-
-@contextlib.contextmanager
-def _one_error(path):
-    """Turns any exception that a damaged file causes into one clear ValueError."""
-    try:
-        yield
-    except (ImportError, MemoryError):
-        raise
-    except Exception as error:
-        raise ValueError(f"{str(path)!r} cannot be read: {(str(error) or repr(error)).splitlines()[0]}") from None

@@ -33,6 +33,10 @@ FIRST_OF_HEADS = re.compile(r"(?P<prefix>(?:.+?\.)??)class_head\.dense0\.weight"
 # The same of a decoder that draws masks of what texts say: CLIPSeg's.
 FIRST_OF_MASKS = re.compile(r"(?P<prefix>(?:.+?\.)??)decoder\.film_mul\.weight")
 JOINING = {"heads": FIRST_OF_HEADS, "masks": FIRST_OF_MASKS}  # parts that join an image and a text tower
+# The same of an autoencoder of latents: diffusers'.
+AUTOENCODER = {
+    f"latent_{part}": re.compile(rf"(?P<prefix>(?:.+?\.)??){part}\.conv_in\.weight") for part in ("encoder", "decoder")
+}
 # Words in the names of averaged weights, and in those of weights that their authors do not evaluate.
 AVERAGED = {"ema", "swa", "avg", "average", "averaged", "teacher", "target"}
 OTHERS = {"momentum", "k", "current"}  # MoCo's slow encoder, and what Lightning's averaging keeps to resume

@@ -221,6 +221,32 @@ def test_without_the_library_of_the_hub(monkeypatch):
         fetch("hf://me/a")
 
 
+def test_repositories_of_several_models(server, tmp_path):
+    """Of each folder the weights of the first kind, and no halves; of what draws texts' images only the autoencoder."""
+    pytest.importorskip("huggingface_hub", reason="repositories of the hub need huggingface_hub")
+    ask = """for source, part in zip(sys.argv[1::2], sys.argv[2::2]):
+    try:
+        folder = fetch(source, part=part or None)
+        print(*sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*") if path.is_file()), flush=True)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", flush=True)"""
+    settings = "model_index.json scheduler/scheduler_config.json transformer/config.json "
+    own = "transformer/diffusion_pytorch_model.safetensors vae/config.json vae/diffusion_pytorch_model.bin"
+    expected = {
+        ("hf://me/dit", "decoder"): f"{settings}vae/config.json vae/diffusion_pytorch_model.bin",
+        ("hf://me/dit", ""): settings + own,
+        ("hf://me/vae", "decoder"): "config.json diffusion_pytorch_model.safetensors",
+        ("hf://me/text", "decoder"): "model_index.json vae/config.json vae/diffusion_pytorch_model.safetensors",
+        ("hf://me/text", ""): "ValueError: Of folders .* a DiTPipeline are read.*Received: 'hf://me/text', a TextPip.*",
+    }
+    asked = [word for pair in expected for word in pair]
+    with child(ask, *asked, HF_ENDPOINT=server.url, HF_HOME=str(tmp_path)) as process:
+        lines = process.communicate()[0].splitlines()
+    assert len(lines) == len(expected)
+    for line, pattern in zip(lines, expected.values()):
+        assert re.fullmatch(pattern, line), line
+
+
 def test_the_hub(server, tmp_path):
     pytest.importorskip("huggingface_hub", reason="repositories of the hub need huggingface_hub")
     expected = {
