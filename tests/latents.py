@@ -5,7 +5,7 @@ import pathlib
 import shutil
 
 import numpy as np
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "objects" / "autoencoder_kl"
 DIT = pathlib.Path(__file__).parent / "golden" / "generation" / "dit"
@@ -21,6 +21,18 @@ FILE = "diffusion_pytorch_model.safetensors"
 def tensors():
     """Returns the arrays of the golden autoencoder by name."""
     return load_file(GOLDEN / "checkpoint.safetensors")
+
+
+def gray(folder):
+    """Writes the golden autoencoder for gray images. Returns the folder."""
+    arrays = tensors()
+    arrays["encoder.conv_in.weight"] = arrays["encoder.conv_in.weight"].sum(1, keepdims=True)
+    for name in ("weight", "bias"):
+        arrays[f"decoder.conv_out.{name}"] = arrays[f"decoder.conv_out.{name}"][:1]
+    folder.mkdir()
+    save_file(arrays, folder / FILE)
+    shutil.copy(GOLDEN / "config.json", folder)
+    return folder
 
 
 def pipeline(folder, noise=None, **index):

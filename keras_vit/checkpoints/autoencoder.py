@@ -1,17 +1,22 @@
 """The family of autoencoders of latents: what a file and the caller say, brought together."""
 
+import functools
+import os
 import pathlib
+from typing import NamedTuple
 
-from keras_vit.checkpoints.describe import Description, class_names, one_error
+from keras_vit.checkpoints.describe import Description, class_names, one_error, recognize
 from keras_vit.checkpoints.files import pipeline, settings
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_files
+from keras_vit.checkpoints.formats.diffusers_autoencoder import ENCODER
 from keras_vit.checkpoints.own_models import own_file
 from keras_vit.models import schedules
 from keras_vit.models.autoencoder import AUTOENCODER
 from keras_vit.utils import checks
 
+WHAT = "be an autoencoder of latents, AutoencoderKL,"
 PARTS = {"encoder": "latent_encoder", "decoder": "latent_decoder"}  # what a caller asks for, and the part of the files
 ARGUMENTS = ("image_size", "latent_size", "groups", "scaling_factor", "shift_factor", "name", "dtype")
 
@@ -39,12 +44,33 @@ def part_of(request, text, sha256, load):
             "A part of an autoencoder that Keras saved is read by keras.models.load_model(path). "
             f"Received: {str(request.source)!r}"
         )
-    check_pytorch(request.source)
-    path = fetch(request.source, sha256=sha256, part=request.part)
-    if pipeline.is_pipeline(path):
-        path = pathlib.Path(path, *pipeline.folders(path, request.part, request.source))
-    with open_files(path) as files:
+    with open_files(_place(request.source, request.part, sha256)) as files:
         return load(files, PARTS[request.part], request)[0]
+
+
+def _place(source, part, sha256=None):
+    """Returns the file or folder of an autoencoder, downloaded if needed."""
+    check_pytorch(source)
+    path = fetch(source, sha256=sha256, part=part)
+    return pathlib.Path(path, *pipeline.folders(path, part, source)) if pipeline.is_pipeline(path) else path
+
+
+class Sizes(NamedTuple):
+    """Sizes of an autoencoder: how many times larger images are than latents, and channels of both."""
+
+    factor: int
+    channels: int
+    latent_channels: int
+
+
+@functools.lru_cache(maxsize=4)
+def sizes_of(source):
+    """Returns the `Sizes` of an autoencoder, by the names and shapes in its files; errors as of `from_checkpoint`."""
+    with open_files(_place(source, "encoder")) as files:
+        checkpoint = files.part(PARTS["encoder"])
+        form, names = recognize(checkpoint, "auto", (ENCODER,), WHAT)
+        arguments, *_ = form.architecture({name: checkpoint.shape(place) for name, place in names.items()}, checkpoint)
+    return Sizes(2 ** (len(arguments["widths"]) - 1), arguments["channels"], arguments["latent_channels"])
 
 
 def dit_of(folder, request, load):
@@ -79,8 +105,12 @@ def _about(folder, source):
         schedule = schedules.stated(settings.read_json(path))
     names = settings.read_json(folder / pipeline.INDEX).get("id2label")
     labels = {} if not isinstance(names, dict) else {"id2label": names}
-    address = source if "://" in str(source) else folder.expanduser().resolve()
-    return labels, {schedules.SCHEDULE: schedule, AUTOENCODER: str(address)}
+    return labels, {schedules.SCHEDULE: schedule, AUTOENCODER: address(source)}
+
+
+def address(source):
+    """Returns where an autoencoder is, as it is written into the metadata of a DiT: a whole path, or an address."""
+    return str(source) if "://" in str(source) else str(pathlib.Path(os.path.expanduser(source)).resolve())
 
 
 def refuse_whole(files, request):

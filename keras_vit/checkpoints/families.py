@@ -18,8 +18,6 @@ from keras_vit.models.open_segmenter import mask_decoder
 from keras_vit.models.text import text_tower
 from keras_vit.models.text_decoder import text_decoder
 
-AUTOENCODER = "be an autoencoder of latents, AutoencoderKL,"
-
 
 class Family(NamedTuple):
     """Models that one function builds.
@@ -52,8 +50,8 @@ FAMILIES = (
     Family("decoder", "have a decoder", text.DECODERS, text.described_decoder, text_decoder, alone),
     Family("heads", "have heads for boxes", (huggingface_owl.FORMAT,), described_alone, detection_heads, alone),
     Family("masks", "draw masks", (huggingface_clipseg.FORMAT,), described_alone, mask_decoder, alone),
-    Family("latent_encoder", AUTOENCODER, (latents.ENCODER,), autoencoder.described, latent_encoder, alone),
-    Family("latent_decoder", AUTOENCODER, (latents.DECODER,), autoencoder.described, latent_decoder, alone),
+    Family("latent_encoder", autoencoder.WHAT, (latents.ENCODER,), autoencoder.described, latent_encoder, alone),
+    Family("latent_decoder", autoencoder.WHAT, (latents.DECODER,), autoencoder.described, latent_decoder, alone),
 )
 
 

@@ -46,7 +46,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     steps, part = steps_per_epoch(source, recipe), batch // share[1]
     if batch % share[1]:
         raise ValueError(f"A batch must divide into equal parts. Received: {batch} images among {share[1]} processes")
-    task, channels, size = recipe.task, size[-1], recipe.task.data_shape(size)
+    task, size, channels = recipe.task, recipe.task.data_shape(size), size[-1] if recipe.task.clips else None
     chunk = _chunk(part, size)
     reader = _reader(source, size, recipe.data, settings)
     moves = dataclasses.replace(settings, flip=False) if recipe.data.resize == "pad" else settings  # before that

@@ -29,7 +29,7 @@ def drawing_page(loaded):
         images = sample(loaded.model, [label] * PICTURES, **settings, batch_size=PICTURES)
         return [canvas.painted(image.astype("float32"), side=SIDE) for image in images]
 
-    height, width, channels = loaded.size
+    height, width, channels = task.data_shape(loaded.size)
     facts = f"{width} x {height} pixels, {'gray' if channels == 1 else 'color'}, {len(names)} classes"
     reached = loaded.bound.reached if loaded.shipped else None
     facts += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""

@@ -30,7 +30,7 @@ def decoder_of(model, decoder=None):
         if place is None:
             return None
         try:
-            decoder = _loaded(place, shape[:2])
+            decoder = decoder_at(place, shape[:2])
         except (ValueError, OSError, ImportError) as error:
             raise ValueError(
                 f"{model.name!r} draws latents of an autoencoder, whose decoder is looked for at {place!r}: pass "
@@ -38,7 +38,7 @@ def decoder_of(model, decoder=None):
             ) from None
     elif not isinstance(decoder, keras.Model):
         place = checks.path("decoder", decoder)
-        decoder = _loaded(decoder if "://" in str(decoder) else str(place), shape[:2])
+        decoder = decoder_at(decoder if "://" in str(decoder) else str(place), shape[:2])
     if not takes_latents(decoder) or tuple(decoder.input_shape[1:]) != shape:
         raise ValueError(
             f"`decoder` must be one of latents of {shape}, as from_checkpoint(..., part='decoder', "
@@ -65,7 +65,7 @@ def decoded(decoder, latents):
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(place, size):
+def decoder_at(place, size):
     """Returns the decoder at a place for latents of a size, in float32."""
     return from_checkpoint(place, part="decoder", latent_size=size, dtype="float32")
 

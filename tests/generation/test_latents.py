@@ -53,7 +53,7 @@ def test_the_decoder_is_found_by_a_saved_model_or_missed(tmp_path):
     again = keras_vit.from_pretrained(tmp_path / "dit.keras")
     np.testing.assert_array_equal(keras_vit.sample(again, [3], steps=2), images)
     (tmp_path / "dit").rename(tmp_path / "moved")
-    latents._loaded.cache_clear()
+    latents.decoder_at.cache_clear()
     with pytest.raises(
         ValueError, match="whose decoder is looked for at '.*dit': pass decoder=.*Received: There is no"
     ):

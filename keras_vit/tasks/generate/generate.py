@@ -7,15 +7,18 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vit.generation.latents import decoded, decoder_at
 from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.generation.sampling import UNGUIDED, as_bytes
 from keras_vit.models import kinds
+from keras_vit.models.autoencoder import AUTOENCODER
 from keras_vit.models.dit import ARGUMENTS, INPUTS, classes_of, dit, is_dit
-from keras_vit.models.inputs import metadata_of
+from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.class_names import named_by, numbered
+from keras_vit.tasks.generate.latent_learner import LatentLearner
 from keras_vit.tasks.generate.sample_tally import SampleTally, judge_of
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils import checks
@@ -43,6 +46,10 @@ class Generate(Task):
     features (Heusel et al. 2017, arXiv:1706.08500, with the classifier in place of Inception: it is not FID).
 
     Args:
+        autoencoder: An autoencoder of latents, diffusers' `AutoencoderKL`: the path of its file or folder, or an
+            address; or `None` for a model of images. `image_size` and `channels` of the model are then those of the
+            latents; images are larger. It is frozen: images are encoded in each step of the training, and what is drawn
+            is decoded.
         label_drop: Share of the labels that are dropped in training (Ho and Salimans 2022, arXiv:2207.12598).
         times: Distribution of the times: `"normal"`, the sigmoid of a normal number, with more in the middle (Esser et
             al. 2024, arXiv:2403.03206, section 3.1), or `"uniform"`.
@@ -64,6 +71,7 @@ class Generate(Task):
         "augment.erase": "What erasing makes would be drawn too.",
     }
 
+    autoencoder: str | None = None
     label_drop: float = number(0.1, below=1)
     times: Literal["normal", "uniform"] = "normal"
     steps: int = number(25, low=1)
@@ -77,6 +85,11 @@ class Generate(Task):
         checks.options("model", recipe.model, self.arguments)
         if "image_size" not in recipe.model:
             raise ValueError(f"Generate needs model.image_size. Received: model={checks.shown(recipe.model)}")
+        if self.autoencoder and "channels" not in recipe.model:
+            raise ValueError(
+                "A model of latents needs model.channels, those of the latents. "
+                f"Received: model={checks.shown(recipe.model)}"
+            )
         if not self.label_drop and self.guidance != 1:
             raise ValueError(
                 "A model that always sees the class has no guidance: with label_drop=0, guidance must be 1. "
@@ -86,14 +99,35 @@ class Generate(Task):
     def on(self, source, arguments=None):
         task = named_by(self, source, arguments)
         source.check_labels()
+        if self.autoencoder and arguments is not None:
+            sizes = self._sizes()
+            if arguments["channels"] != sizes.latent_channels:
+                raise ValueError(
+                    f"model.channels must be {sizes.latent_channels}, those of the autoencoder's latents. "
+                    f"Received: {arguments['channels']} with autoencoder={self.autoencoder!r}"
+                )
         if self.judge:
             has_model = arguments is not None
             size = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"]) if has_model else None
+            size = size and self.data_shape(size)
             judge_of(self.judge).check(task.classes, size)
         return task
 
     def settled(self, source):
         return {"num_classes": len(source.class_names)}
+
+    def _sizes(self):
+        """Returns the `Sizes` of the autoencoder."""
+        from keras_vit.checkpoints.autoencoder import sizes_of
+
+        return sizes_of(self.autoencoder)
+
+    def data_shape(self, shape):
+        """Returns `(height, width, channels)` of the images: with an autoencoder, they are larger than the latents."""
+        if not self.autoencoder:
+            return shape
+        sizes = self._sizes()
+        return shape[0] * sizes.factor, shape[1] * sizes.factor, sizes.channels
 
     def classes_for(self, arguments):
         return numbered(self, arguments)
@@ -107,12 +141,27 @@ class Generate(Task):
         model = dit(num_classes=num_classes or 1, **arguments)  # 1 as long as the number is unknown
         kinds.note(model, self.gives)
         metadata_of(model).update({} if self.label_drop else {UNGUIDED: True})
+        if self.autoencoder:
+            from keras_vit.checkpoints.autoencoder import address
+
+            metadata_of(model)[AUTOENCODER] = address(self.autoencoder)
         if weights is not None:
             from keras_vit.checkpoints import load_weights
             from keras_vit.checkpoints.pretrained import location
 
             load_weights(model, location(weights) or weights)
         return model
+
+    def teacher_for(self, model, given=None):
+        """Returns the encoder of the autoencoder, for the model's latents, or `None`."""
+        if given is not None or not self.autoencoder:
+            return super().teacher_for(model, given)
+        from keras_vit.checkpoints import from_checkpoint
+
+        return from_checkpoint(self.autoencoder, part="encoder", latent_size=image_shape(model)[:2], dtype="float32")
+
+    def learner(self, model, teacher=None):
+        return model if teacher is None else LatentLearner(model, teacher)
 
     def compiled(self, source):
         return {"loss": VelocityLoss(), "weighted_metrics": []}
@@ -125,22 +174,24 @@ class Generate(Task):
             seed: Integer tensor, `(2,)`.
 
         Returns:
-            `"images"`, noise of the same shape; `"originals"`, the images, 0..255; `"times"`, zeros, `(batch,)`; and
-            `"labels"`.
+            `"images"`, noise of the same shape, or of that of the latents; `"originals"`, the images, 0..255;
+            `"times"`, zeros, `(batch,)`; and `"labels"`.
         """
         from keras_vit.data.augment.flow import from_noise
 
-        return from_noise(examples, seed)
+        sizes = self._sizes() if self.autoencoder else None
+        return from_noise(examples, seed, sizes and (sizes.factor, sizes.latent_channels))
 
     def batch(self, examples, augment, seed):
         """Returns the model's inputs, and velocities, float32 `(batch, height, width, channels)`.
 
         Images are mixed with noise at random times, and some labels become `classes`, the index for no class.
         """
-        from keras_vit.data.augment.flow import on_the_way
+        from keras_vit.data.augment.flow import before_encoding, on_the_way
 
         share = 0.0 if augment is None else self.label_drop
-        return on_the_way(examples, seed, self.times, share, len(self.classes))
+        made = before_encoding if self.autoencoder else on_the_way
+        return made(examples, seed, self.times, share, len(self.classes))
 
     def callbacks(self, run):
         names = SCORES if self.judge else SCORES[-1:]
@@ -157,7 +208,8 @@ class Generate(Task):
 
         Returns:
             Function from a dictionary of arrays, `"images"`, noise, `(batch, height, width, channels)`, and `"labels"`,
-            `(batch,)`, to images, float32 `(batch, height, width, channels)`, whole numbers from 0 to 255.
+            `(batch,)`, to images, float32 `(batch, height, width, channels)`, whole numbers from 0 to 255. Latents are
+            decoded.
         """
 
         def images(examples):
@@ -166,6 +218,8 @@ class Generate(Task):
                 pictures = drawn(model, noise, labels, self.steps, self.guidance, batch_size=BATCH)
             else:
                 pictures = by_steps(model, len(self.classes), noise, labels, self.steps, self.guidance)
+            if self.autoencoder:
+                pictures = decoded(decoder_at(self.autoencoder, noise.shape[1:3]), pictures)
             return as_bytes(pictures).astype("float32")
 
         return images
