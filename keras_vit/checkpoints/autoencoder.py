@@ -10,6 +10,7 @@ from keras_vit.checkpoints.files import pipeline, settings
 from keras_vit.checkpoints.files.fetch import fetch
 from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_files
+from keras_vit.checkpoints.files.wrapped import FIRST
 from keras_vit.checkpoints.formats.diffusers_autoencoder import ENCODER
 from keras_vit.checkpoints.own_models import own_file
 from keras_vit.models import schedules
@@ -115,7 +116,7 @@ def address(source):
 
 def refuse_whole(files, request):
     """Raises ValueError for the files of an autoencoder of which no part is asked for."""
-    if files.encodes:
+    if files.encodes and request.part in (None, "image") and not any(map(FIRST.fullmatch, files.shapes)):
         raise ValueError(
             "Of an autoencoder, a part is loaded: part='decoder', from latents to images, or part='encoder'. "
             f"Received: part={request.part!r} for {str(request.source)!r}"

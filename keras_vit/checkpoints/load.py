@@ -192,7 +192,7 @@ def from_checkpoint(
     if (own := own_file(source)) and holds(own, part):
         requested = options.changed(patches="resize") | {"text": text, "head": head, "metadata": metadata}
         return read_own(own, part, requested | overrides, sha256)
-    if part in autoencoder.PARTS:
+    if isinstance(part, str) and part in autoencoder.PARTS:
         return autoencoder.part_of(request, text, sha256, load)
     check_part(part, text, overrides, head=head, resample=resample, patches=patches, grid=grid)
     if part != "text":

@@ -5,7 +5,6 @@ import functools
 import keras
 import numpy as np
 
-from keras_vit.checkpoints.load import from_checkpoint
 from keras_vit.models.autoencoder import AUTOENCODER, takes_latents
 from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.utils import checks
@@ -67,6 +66,8 @@ def decoded(decoder, latents):
 @functools.lru_cache(maxsize=1)
 def decoder_at(place, size):
     """Returns the decoder at a place for latents of a size, in float32."""
+    from keras_vit.checkpoints.load import from_checkpoint
+
     return from_checkpoint(place, part="decoder", latent_size=size, dtype="float32")
 
 

@@ -88,6 +88,20 @@ def test_what_would_compute_something_else_is_refused(config, tmp_path):
         decoded(written(tmp_path, config=config))
 
 
+def test_other_autoencoders(tmp_path):
+    with pytest.raises(ValueError, match="must be an AutoencoderKL. Received: .* of 'AsymmetricAutoencoderKL'"):
+        decoded(written(tmp_path, config={"_class_name": "AsymmetricAutoencoderKL"}))
+
+    def first_names(arrays):
+        """Those of the latent diffusion's authors."""
+        for name in list(arrays):
+            arrays[name.replace("up_blocks", "up").replace("down_blocks", "down")] = arrays.pop(name)
+
+    for part in ("decoder", "encoder"):
+        with pytest.raises(ValueError, match="must be an autoencoder of latents, AutoencoderKL, of diffusers"):
+            from_checkpoint(written(tmp_path, first_names), part=part)
+
+
 def test_a_tensor_too_few_or_too_many(tmp_path):
     with pytest.raises(ValueError, match="missing in the file: decoder.mid_block.attentions.0.to_q.bias"):
         decoded(written(tmp_path, lambda arrays: arrays.pop("decoder.mid_block.attentions.0.to_q.bias")))

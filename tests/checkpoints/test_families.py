@@ -8,9 +8,10 @@ pytestmark = pytest.mark.backend
 
 
 def test_a_family_is_a_row_of_what_its_journey_needs():
-    assert {family.part for family in FAMILIES} == {"image", "text", "decoder", "heads", "masks"}
+    latents = {"latent_encoder", "latent_decoder"}
+    assert {family.part for family in FAMILIES} == {"image", "text", "decoder", "heads", "masks"} | latents
     names = [form.name for family in FAMILIES for form in family.formats]
-    assert len(FAMILIES) == 6 and "keras" in names and "diffusers-dit" in names
+    assert len(FAMILIES) == 8 and "keras" in names and "diffusers-dit" in names
     assert all(callable(part) for family in FAMILIES for part in family if not isinstance(part, (str, tuple)))
 
 

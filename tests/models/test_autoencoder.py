@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_vit
 from keras_vit.models.autoencoder import latent_decoder, latent_encoder, takes_latents
 from keras_vit.models.kinds import name_of
 from keras_vit.utils.keras_private import shapes_only
@@ -50,6 +51,11 @@ def test_what_they_say_of_themselves():
     encoder, decoder = (build(image_size=8, **SIZES) for build in BUILD)
     assert (name_of(encoder), name_of(decoder)) == ("latents", "image")
     assert takes_latents(decoder) and not takes_latents(encoder) and not takes_latents(None)
+
+
+def test_latents_are_no_images():
+    with pytest.raises(ValueError, match="`model` must take images. Received: 'latent_decoder', a decoder, which"):
+        keras_vit.preprocess(latent_decoder(latent_size=2, **SIZES), np.zeros((1, 8, 8, 3), "uint8"))
 
 
 def test_a_saved_one_is_the_same(tmp_path):

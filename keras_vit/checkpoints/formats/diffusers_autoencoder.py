@@ -16,6 +16,7 @@ from keras_vit.checkpoints.tables import (
     torch_norm,
 )
 
+KIND = "AutoencoderKL"
 SETTINGS = "config.json"
 BEFORE = (("query", "to_q"), ("key", "to_k"), ("value", "to_v"), ("proj_attn", "to_out.0"))  # 2023's names, later ones
 COMPUTED = {"act_fn": "silu", "latents_mean": None, "latents_std": None}  # with others, something else is computed
@@ -59,6 +60,9 @@ def _rows(part, projection, level, levels, between):
 def _stated(checkpoint):
     """Returns what the settings say, and the origins; raises ValueError for what is computed otherwise."""
     config = checkpoint.config
+    kind = config.get("_class_name", KIND)
+    if kind != KIND:
+        raise ValueError(f"An autoencoder must be an {KIND}. Received: {checkpoint.path.name!r} of {kind!r}")
     other = [f"{name}={config[name]!r}" for name, usual in COMPUTED.items() if config.get(name, usual) != usual]
     other += [f"{name}={config[name]!r}" for name, usual in BLOCKS.items() if {*config.get(name, [usual])} != {usual}]
     if other:
