@@ -39,5 +39,5 @@ def test_draws_what_sample_draws():
 
 
 def test_other_models_are_refused():
-    with pytest.raises(ValueError, match="published DiTs predict noise"):
+    with pytest.raises(ValueError, match="which does not say what it predicts"):
         drawing_page(trained(keras_vit.dit(**SIZES)))
