@@ -68,6 +68,8 @@ from keras_vit.layers import EndPool as EndPool
 from keras_vit.layers import FiLMDecoder as FiLMDecoder
 from keras_vit.layers import Frames as Frames
 from keras_vit.layers import InstanceMasks as InstanceMasks
+from keras_vit.layers import JobConv2D as JobConv2D
+from keras_vit.layers import JobInput as JobInput
 from keras_vit.layers import LayerScale as LayerScale
 from keras_vit.layers import MaskDecoder as MaskDecoder
 from keras_vit.layers import MergingBlock as MergingBlock

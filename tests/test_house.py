@@ -24,7 +24,7 @@ PUBLIC = """
     AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption Classify
     ClassifyClips Contrast ConvStem CrossAttention DPTHead Data DecoderBlock DeformableAttention
     DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder Frames Generate HYBRIDS
-    InstanceMasks LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
+    InstanceMasks JobConv2D JobInput LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
     MultiHeadSelfAttention Objectness Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead
     PlaceBoxes PointBoxes PoseHead Positions Pretrain PretrainClips QueryDecoder QueryLogits QueryMap QueryMasks
     QueryTokens Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment

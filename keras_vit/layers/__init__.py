@@ -20,6 +20,7 @@ from keras_vit.layers.heads.dpt_head import DPTHead
 from keras_vit.layers.heads.end_pool import EndPool
 from keras_vit.layers.heads.film_decoder import FiLMDecoder
 from keras_vit.layers.heads.instance_masks import BoxesAndMasks, InstanceMasks
+from keras_vit.layers.heads.job_conv import JobConv2D, JobInput
 from keras_vit.layers.heads.mask_decoder import MaskDecoder
 from keras_vit.layers.heads.pixel_head import PixelHead
 from keras_vit.layers.heads.place_boxes import Objectness, PlaceBoxes
@@ -69,6 +70,8 @@ __all__ = [
     "FiLMDecoder",
     "Frames",
     "InstanceMasks",
+    "JobConv2D",
+    "JobInput",
     "LayerScale",
     "MaskDecoder",
     "MergingBlock",

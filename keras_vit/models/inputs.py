@@ -47,8 +47,12 @@ def image_shape(model):
 
 
 def table_of(model):
-    """Returns the layer of a model that looks up its words, and the number of its rows; `(None, 0)` without one."""
-    counts = ((layer, getattr(layer, "vocabulary", 0) or getattr(layer, "input_dim", 0)) for layer in sublayers(model))
+    """Returns the layer of a model that looks up its words, classes or jobs, and the number of its rows.
+
+    `(None, 0)` without one.
+    """
+    names = ("vocabulary", "input_dim", "jobs")
+    counts = ((layer, next((n for name in names if (n := getattr(layer, name, 0))), 0)) for layer in sublayers(model))
     return next(((layer, rows) for layer, rows in counts if rows), (None, 0))
 
 

@@ -58,16 +58,13 @@ class AddToImage(Layer):
                 f"The changes must be (batch, {target[0]}, {target[1]}, 1 or {images[3]}), {self.scale} times as large "
                 f"as the images. Received: images {images}, changes {changes}"
             )
-        self.matrices = [resize_matrix(s, s * self.scale, "bicubic-antialias").T.astype("float32") for s in sides]
+        self.matrices = matrices(sides, self.scale)
 
     def call(self, inputs):
         images, changes = inputs
         x = ops.cast(images, self.compute_dtype)
-        if self.scale > 1:  # by products with constant matrices: every export format has them
-            rows, columns = (ops.convert_to_tensor(matrix, self.compute_dtype) for matrix in self.matrices)
-            x = ops.matmul(ops.transpose(x, (0, 3, 2, 1)), rows)  # (batch, channels, width, scale * height)
-            x = ops.matmul(ops.transpose(x, (0, 1, 3, 2)), columns)  # (batch, channels, scale * height, scale * width)
-            x = ops.transpose(x, (0, 2, 3, 1))
+        if self.scale > 1:
+            x = enlarged(x, self.matrices)
         changes = ops.cast(changes, self.compute_dtype)
         if self.keep_brightness:
             changes = changes - ops.sum(changes * ops.convert_to_tensor(LUMA, self.compute_dtype), -1, keepdims=True)
@@ -76,6 +73,24 @@ class AddToImage(Layer):
     def compute_output_shape(self, input_shape):
         (batch, height, width, channels), changes = input_shape
         return batch, self.scale * height, self.scale * width, max(channels, changes[-1])
+
+
+def matrices(sides, scale):
+    """Returns the matrices that enlarge both sides of images by a factor; see `enlarged`."""
+    return [resize_matrix(side, side * scale, "bicubic-antialias").T.astype("float32") for side in sides]
+
+
+def enlarged(images, by):
+    """Returns images, enlarged by cubic convolution: products with constant matrices, which every export format has.
+
+    Args:
+        images: Tensor, `(batch, height, width, channels)`.
+        by: From `matrices`.
+    """
+    rows, columns = (ops.convert_to_tensor(matrix, images.dtype) for matrix in by)
+    x = ops.matmul(ops.transpose(images, (0, 3, 2, 1)), rows)  # (batch, channels, width, scale * height)
+    x = ops.matmul(ops.transpose(x, (0, 1, 3, 2)), columns)  # (batch, channels, scale * height, scale * width)
+    return ops.transpose(x, (0, 2, 3, 1))
 
 
 LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601
