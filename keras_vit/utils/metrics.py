@@ -92,7 +92,7 @@ def told(title, text):
 def _parts(name):
     """Returns a score and the class or number that it is of, or `None`: of `"iou sky"`, `"ap zero"`, `"mae_age"`."""
     score, _, of = name.partition(" ")
-    if score in ("iou", "ap", "ap50", "pq") and of:
+    if score in ("iou", "ap", "ap50", "pq", "psnr", "ssim", "input_psnr") and of:
         return score, of
     score, _, of = name.partition("_")
     return (score, of) if score in ("mae", "rmse", "r2") and of else None

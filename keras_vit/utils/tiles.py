@@ -18,7 +18,8 @@ def tiled(function, size, overlap=OVERLAP, finish=None):
 
     Args:
         function: From images, `(batch, height, width, channels)`, to outputs, an array of
-            `(batch, scale * height, scale * width, channels)`. Integers are given to it as float32.
+            `(batch, scale * height, scale * width, channels)`. Integers are given to it as float32. It may take a
+            dictionary, as the function that is returned then does: `"images"`, and arrays with a row for each image.
         size: `(height, width, channels)` of the images that it takes.
         overlap: Share of a tile's side.
         finish: Function of some rows of an output, float32 `(rows, columns, channels)`, to what is kept of them, such
@@ -26,22 +27,24 @@ def tiled(function, size, overlap=OVERLAP, finish=None):
     """
     at_once = max(AT_ONCE // math.prod(size), 1)
 
-    def run(tiles):
-        return function(tiles if np.issubdtype(tiles.dtype, np.floating) else tiles.astype("float32"))
+    def run(tiles, others):
+        tiles = tiles if np.issubdtype(tiles.dtype, np.floating) else tiles.astype("float32")
+        return function({"images": tiles, **others} if others else tiles)
 
-    def outputs(image, corners):
+    def outputs(image, corners, others):
         for first in range(0, len(corners), at_once):
             some = corners[first : first + at_once]
             tiles = np.stack([image[y : y + size[0], x : x + size[1]] for y, x in some])
             if len(some) < at_once < len(corners):  # as many each time, since another number may compile again
                 tiles = np.concatenate([tiles, tiles[:1].repeat(at_once - len(some), 0)])
-            yield from zip(some, run(tiles))
+            each = {name: rows.repeat(len(tiles), 0) for name, rows in others.items()}
+            yield from zip(some, run(tiles, each))
 
-    def rows_of(image):
+    def rows_of(image, others):
         """Yields the rows of an output from top to bottom, as soon as no other tile changes them."""
         top, total = 0, None
         corners = list(itertools.product(*map(_starts, image.shape[:2], size[:2], (overlap, overlap))))
-        for (y, x), output in outputs(image, corners):
+        for (y, x), output in outputs(image, corners, others):
             if total is None:
                 scale = output.shape[0] // size[0]
                 total = np.zeros((len(output), scale * image.shape[1], output.shape[-1]), "float32")
@@ -60,14 +63,17 @@ def tiled(function, size, overlap=OVERLAP, finish=None):
         yield total / weights
 
     def of_any_size(images):
+        others = {name: np.asarray(rows) for name, rows in images.items()} if isinstance(images, dict) else {}
+        images = others.pop("images", images)
         sides = images.shape[1:3]
         if tuple(sides) == tuple(size[:2]):
-            return run(images) if finish is None else np.stack([finish(output) for output in run(images)])
+            found = run(images, others)
+            return found if finish is None else np.stack([finish(output) for output in found])
         missing = [(0, max(tile - side, 0)) for tile, side in zip(size, sides)]
         found = None
         for i, image in enumerate(images):
-            first = 0
-            for rows in rows_of(np.pad(image, [*missing, (0, 0)], "edge") if np.any(missing) else image):
+            first, own = 0, {name: rows[i : i + 1] for name, rows in others.items()}
+            for rows in rows_of(np.pad(image, [*missing, (0, 0)], "edge") if np.any(missing) else image, own):
                 scale = rows.shape[1] // (sides[1] + missing[1][1])
                 rows = rows[: scale * sides[0] - first, : scale * sides[1]]
                 rows = rows if finish is None else finish(rows)

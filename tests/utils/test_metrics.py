@@ -76,6 +76,7 @@ def test_scores_are_written_by_their_kind(name, text):
         ("text_to_image_recall_at_5", "recall at 5, text to image"),
         ("image_to_text_chance_at_1", "chance of recall at 1, image to text"),
         ("psnr", "PSNR, in dB"),
+        ("input_psnr x2+jpeg40", "PSNR of the input of x2+jpeg40, in dB"),
         ("top_5_accuracy", "top-5 accuracy"),
         ("my_own_score", "my own score"),
     ],

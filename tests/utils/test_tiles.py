@@ -62,3 +62,14 @@ def test_memory_holds_the_image_its_output_and_few_rows():
     shrunk = lambda images: images[..., :1]  # noqa: E731
     run = tiled(shrunk, (100, 100, 3), finish=lambda rows: rows.astype("uint8"))
     assert peak(lambda: run(image)) < image.nbytes  # the output is a third; in float32 it alone would be 4/3
+
+
+def test_other_inputs_go_with_the_tiles_of_their_image():
+    def shifted(examples):
+        assert examples.keys() == {"images", "labels"} and len(examples["labels"]) == len(examples["images"])
+        return examples["images"] + examples["labels"][:, None, None, None]
+
+    images, labels = RNG.normal(size=(2, 20, 31, 3)).astype("float32"), np.array([10, 20])
+    for given in (images, images[:, :8, :12]):
+        got = tiled(shifted, SIZE)({"images": given, "labels": labels})
+        np.testing.assert_allclose(got, given + labels[:, None, None, None], atol=1e-5)
