@@ -9,7 +9,7 @@ from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.formats import huggingface_yolos, rf_detr
 from keras_vit.checkpoints.match import matching
 
-PARTS = ("head/", "queries/", "masks/")  # with which the paths of a head's weights begin
+PARTS = ("head/", "queries/", "masks/", "job_")  # with which the paths of a head's weights begin
 
 
 def head_in(source):

@@ -4,8 +4,22 @@ import sys
 from typing import Annotated, Literal
 
 from keras_vit.commands import lean
-from keras_vit.commands.types import Changes, Count, File, Flag, Folder, Images, Number, Run, Text, Texts, about, named
+from keras_vit.commands.types import (
+    Changes,
+    Count,
+    File,
+    Flag,
+    Folder,
+    Images,
+    Number,
+    Run,
+    Text,
+    Texts,
+    about,
+    named,
+)
 
+Job = Annotated[Text, about('Of a model of several jobs: which one, such as "denoise25".', "NAME")]
 DRAWN = 32  # images, at most: all are in one figure
 Formats = Literal["float16", "dynamic", "int8", "int16x8"]
 
@@ -32,6 +46,7 @@ def apply(
     images: Images = (),
     *,
     text: Text = None,
+    job: Job = None,
     top: Count = 3,
     to: Folder = None,
     json: File = None,
@@ -62,7 +77,7 @@ def apply(
     from keras_vit.runs import predictions, sampled, trained
     from keras_vit.utils.folders import shown
 
-    model = trained.load_run(run)
+    model = trained.load_run(run, job=job)
     drawing = {"classes": classes or None, "count": count, "guidance": guidance, "steps": steps, "seed": seed or None}
     drawing = {name: value for name, value in drawing.items() if value is not None}
     if sampled.draws_images(model):
@@ -132,6 +147,7 @@ def write_exports(
     quantize: Annotated[tuple[Formats, ...], about("Smaller TFLite formats to write too.")] = (),
     onnx: Flag = False,
     openvino: Flag = False,
+    job: Job = None,
     to: Folder = None,
     overwrite: Flag = False,
 ) -> None:
@@ -145,7 +161,7 @@ def write_exports(
     """
     from keras_vit.runs import results, trained
 
-    model = trained.load_run(run)
+    model = trained.load_run(run, job=job)
     others = {"onnx": onnx, "openvino": openvino}
     named = [{"onnx": "ONNX", "openvino": "OpenVINO's IR"}[name] for name, chosen in others.items() if chosen]
     say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *named])}")
@@ -153,7 +169,7 @@ def write_exports(
         print(report)
 
 
-def draw(run: Run, images: Images = (), *, text: Text = None, to: Folder = None) -> None:
+def draw(run: Run, images: Images = (), *, text: Text = None, job: Job = None, to: Folder = None) -> None:
     """Draw what a trained model attends to, and the run's training curves.
 
     Args:
@@ -163,7 +179,7 @@ def draw(run: Run, images: Images = (), *, text: Text = None, to: Folder = None)
     """
     from keras_vit.runs import looking, predictions, trained
 
-    model = trained.load_run(run)
+    model = trained.load_run(run, job=job)
     files = predictions.image_files(images) if images else []
     of = f" in the first {DRAWN} of {len(files):,} images" if len(files) > DRAWN else ""
     say(f"Drawing what {model.file} attends to{of}")
@@ -186,7 +202,7 @@ def write_report(run: Run, *, to: File = None, most: Count = 10_000) -> None:
     print(reporting.report(model, to, most=most))
 
 
-def open_demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860) -> None:
+def open_demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860, job: Job = None) -> None:
     """Open a page on this machine to classify images and see what the model attends to. Ctrl-C ends it.
 
     Args:
@@ -195,8 +211,9 @@ def open_demo(run: Run, *, host: str = "127.0.0.1", port: Count = 7860) -> None:
     """
     say(f"Starting the page of {run}")
     from keras_vit.demo import launch
+    from keras_vit.runs import trained
 
-    launch(run, host, port)
+    launch(trained.load_run(run, job=job), host, port)
 
 
 def say(step):

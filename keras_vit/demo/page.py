@@ -39,6 +39,7 @@ def page(target):
     import gradio as gr
 
     loaded = trained.load_run(target)
+    loaded.check_one_job()
     if draws_images(loaded):
         return drawing_page(loaded)
     task, size, source = loaded.task, loaded.size, loaded.bound.data.source

@@ -149,6 +149,8 @@ def _attended(trained, examples, outputs, titles):
     from keras_vit import plots
 
     about, images = trained.about, examples["images"]
+    if about.image_model is None and not about.reads_both:  # attention depends on another input too
+        return None
     pictures, support = canvas.as_bytes(images, about.range), support_of(about)
     if has_queries(about.model):
         return plots.plot_maps(pictures, where_queries_look(about.model, images), titles)

@@ -25,6 +25,7 @@ def predict(
     to: os.PathLike | str | None = None,
     *,
     texts: str | Sequence[str] | None = None,
+    job: str | None = None,
     json: os.PathLike | str | None = None,
     csv: os.PathLike | str | None = None,
 ) -> list[list[tuple[str, float]]]:
@@ -47,6 +48,7 @@ def predict(
             that find segments, COCO's panoptic PNGs: red + 256 green + 65536 blue is a pixel's `"id"` in the tables, 0
             for none.
         texts: For tasks that take a text with each image, such as `Contrast`: one for all images, or a list.
+        job: Of `Restore` with several jobs: which one, such as `"denoise25"`; see `keras_vit.load_run`.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
             pixels of the upright image. Segments also have an `"id"`, an `"area"` in pixels, and a `"segmentation"`,
@@ -77,7 +79,7 @@ def predict(
         )
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
     files, answers = image_files([checks.path("images", image) for image in images]), []
-    each = predictions(target, files, top, to, texts=texts, json=json, csv=csv)
+    each = predictions(load_run(target, job=job), files, top, to, texts=texts, json=json, csv=csv)
     for _, answer, error in followed(each, len(files)):
         if error:
             raise error

@@ -96,6 +96,7 @@ class Trained:
             ValueError: For texts that the task does not take, that are missing, or too long.
         """
         takes, name = "texts" in self.task.inputs, type(self.task).__name__
+        self.check_one_job()
         if takes != (texts is not None):
             rule = "takes a text with each image: pass `texts`" if takes else "takes images alone"
             raise ValueError(f"{name} {rule}. Received: texts={checks.shown(texts):.60}")
@@ -112,6 +113,30 @@ class Trained:
         self.task.warn_of_unknown(ids, texts)
         return {"texts": ids}
 
+    def check_one_job(self):
+        """Raises ValueError for a model of several jobs, which does not know what to do with an image alone."""
+        if jobs := getattr(self.task, "jobs", ()):
+            raise ValueError(f"`job` must be one of {', '.join(map(repr, jobs))} for image files. Received: none")
+
+    def doing(self, job):
+        """Returns it for one of several jobs, with the model of that job, which takes images alone; `None` for all.
+
+        Raises:
+            ValueError: For a name that is none of its jobs.
+        """
+        if job is None:
+            return self
+        jobs = getattr(self.task, "jobs", ())
+        if not jobs:
+            raise ValueError(
+                f"{type(self.task).__name__} does a single job: leave `job` out. Received: job={checks.shown(job)}"
+            )
+        checks.one_of("job", job, jobs)
+        from keras_vit.tasks.restore.jobs import single
+
+        recipe = dataclasses.replace(self.recipe, task=self.recipe.task.single(job))
+        return dataclasses.replace(self, model=single(self.model, jobs, job), recipe=recipe, home=self.home / job)
+
     @property
     def alone(self):
         """Whether it is a model in memory, or a file outside a run directory."""
@@ -123,7 +148,9 @@ class Trained:
         return self.run is None and not self.alone
 
 
-def load_run(target: os.PathLike | str | keras.Model | Trained, file: str = rundir.MODEL) -> Trained:
+def load_run(
+    target: os.PathLike | str | keras.Model | Trained, file: str = rundir.MODEL, *, job: str | None = None
+) -> Trained:
     """Loads a trained model from a run directory, a `.keras` file, or the weights that ship with a recipe.
 
     A `.keras` file in a run directory has the run's recipe and class names. Any other file, and a model, has the class
@@ -135,16 +162,22 @@ def load_run(target: os.PathLike | str | keras.Model | Trained, file: str = rund
             of images and classes. A `Trained` is returned as it is.
         file: `"model.keras"` (the last epoch, or the best with `optim.patience`) or `"best.keras"`, in a run's
             directory.
+        job: Of `Restore` with several jobs: the name of one, such as `"denoise25"`. The model is then that of this job
+            alone, which takes images; its exports and pictures go to a folder of this name.
 
     Returns:
         A `Trained`, with attributes `model`, `recipe` (a `Recipe`, or `None` for a model, and for a file outside a run
         directory) and `class_names`.
 
     Raises:
-        ValueError: For any other `target`, or a file that is damaged or is not an image classifier.
+        ValueError: For any other `target`, a file that is damaged or is not an image classifier, or another `job`.
         FileNotFoundError: If the directory or file does not exist, or the run is not finished.
     """
     checks.one_of("file", file, (rundir.MODEL, rundir.BEST))
+    return _loaded(target, file).doing(job)
+
+
+def _loaded(target, file):
     if isinstance(target, (Trained, keras.Model)):
         if file != rundir.MODEL:
             raise ValueError(f"file={file!r} is for the directory of a run. Received: a model that is loaded")

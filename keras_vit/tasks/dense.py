@@ -36,7 +36,7 @@ def encoder(arguments, outputs, what):
     return from_arguments(**{**arguments, "num_classes": 0, "pooling": "none"})
 
 
-def finished(encoder, output, arguments, classes, what):
+def finished(encoder, output, arguments, classes, what, inputs=None):
     """Returns the model from an encoder's images to an output, with the weights of the head if `weights` has them.
 
     Args:
@@ -45,6 +45,7 @@ def finished(encoder, output, arguments, classes, what):
         arguments: As in `encoder`.
         classes: Names of the classes.
         what: As in `encoder`.
+        inputs: Symbolic inputs by name, of a model with more than the encoder's.
 
     Raises:
         ValueError: With `head="require"`, if the weights have another head.
@@ -53,7 +54,7 @@ def finished(encoder, output, arguments, classes, what):
     from keras_vit.checkpoints.pretrained import location
     from keras_vit.layers.functional import Model
 
-    model = Model(encoder.input, output, name=encoder.name)
+    model = Model(inputs or encoder.input, output, name=encoder.name)
     weights, head = arguments.get("weights"), arguments.get("head")
     if weights is None or head == "new":
         return model

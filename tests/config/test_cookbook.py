@@ -35,7 +35,7 @@ def test_every_recipe_loads_and_builds():
             assert planned.output_shape[1:] == (*image_shape(planned)[:2], 1)
             continue
         if kind_of(planned).names == ("pixels",):
-            assert planned.output_shape[1:] == recipe.task.data_shape(planned.input_shape[1:])
+            assert planned.output_shape[1:] == recipe.task.data_shape(image_shape(planned))
             continue
         classes = recipe.task.classes_for({"num_classes": 0, **recipe.model})
         outputs = len(classes) or planned.get_layer("pool").output.shape[-1]  # an embedding without

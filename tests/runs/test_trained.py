@@ -41,6 +41,11 @@ def test_a_run_and_the_files_in_it(folder):
     assert trained.load_run(folder / "third.keras").recipe.name == "mine"
 
 
+def test_a_job_is_of_models_of_several(folder):
+    with pytest.raises(ValueError, match="Classify does a single job: leave `job` out. Received: job='x2'"):
+        trained.load_run(folder, job="x2")
+
+
 def test_an_empty_file_of_class_names_is_refused(folder):
     (folder / rundir.LABELS).write_text("")
     with pytest.raises(ValueError, match="labels.txt' is damaged: it must name the 10 classes.*Received: 0"):

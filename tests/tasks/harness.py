@@ -76,7 +76,8 @@ def run_task_test(
     if exported and importlib.util.find_spec("gradio") and not draws_images(trained):  # which have a page of their own
         from keras_vit.demo.page import page as demo_page
 
-        _answers(demo_page(run), trained.size, texts)
+        job = next(iter(getattr(trained.task, "jobs", ())), None)
+        _answers(demo_page(keras_vit.load_run(run, job=job)), trained.size, texts)
     return trained
 
 

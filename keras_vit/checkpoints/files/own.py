@@ -20,6 +20,7 @@ from keras_vit.utils.packed import check_packed
 HEAD_METADATA = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
 ROWS = (Row("{path}", "{path}", SAME),)
 SAVED = "the saved model"
+OF_TASKS = ("queries", "masks", "features", "places", "logits", "job_[^/]*")  # patterns of names of tasks' own layers
 
 
 @contextlib.contextmanager
@@ -69,7 +70,7 @@ FORMAT = Format(
     rows=ROWS,
     detect=lambda names: PROJECTION in names,
     architecture=architecture,
-    head_names=rf"({'|'.join((*HEADS, *BEFORE_HEAD, 'queries', 'masks', 'features', 'places', 'logits'))})/.*",
+    head_names=rf"({'|'.join((*HEADS, *BEFORE_HEAD, *OF_TASKS))})/.*",
     resample="bicubic-antialias",
     resample_patches="bicubic-antialias",
 )

@@ -1,5 +1,8 @@
 """What spoils images, for a model that learns to undo it, on batches of any size."""
 
+import functools
+import math
+
 import tensorflow as tf
 
 REACH = 2  # pixels of the result on either side, of cubic convolution
@@ -26,6 +29,42 @@ def degraded(images, task, seed):
     if task.mask:
         images = masked(images, task.mask, tf.random.fold_in(seed, 2))
     return tf.ensure_shape(images, shape)
+
+
+def degraded_by_job(examples, tasks, seed):
+    """Returns examples as a model of several jobs takes them: each image as its job says, at the size of the original.
+
+    Args:
+        examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, whose sides are cut to multiples of
+            all scales; and `"labels"`, int32 `(batch,)`, the index of each image's job. Without, the jobs are drawn.
+        tasks: The `Restore` of each job.
+        seed: As in `degraded`.
+
+    Returns:
+        The examples with `"images"`, `"originals"` and `"labels"`.
+    """
+    images, step = examples["images"], math.lcm(*(task.scale for task in tasks))
+    height, width = ((images.shape[i] or tf.shape(images)[i]) // step * step for i in (1, 2))
+    images = images[:, :height, :width]
+    count = tf.shape(images)[0]
+    labels = examples.get("labels")
+    if labels is None:
+        labels = tf.random.stateless_uniform([count], tf.random.fold_in(seed, 3), 0, len(tasks), "int32")
+
+    def one(each):
+        image, label, own = each[0][None], each[1], tf.random.fold_in(seed, 4 + each[2])
+        return tf.switch_case(label, [functools.partial(_at_size, image, task, own) for task in tasks])[0]
+
+    made = tf.map_fn(one, (images, labels, tf.range(count)), fn_output_signature="float32")
+    made = tf.ensure_shape(made, images.shape)
+    return {**examples, "images": made, "originals": images, "labels": tf.ensure_shape(labels, images.shape[:1])}
+
+
+def _at_size(images, task, seed):
+    small = degraded(images, task, seed)
+    if task.scale == 1:
+        return small
+    return _rounded(tf.image.resize(small, tf.shape(images)[1:3], "bicubic", antialias=True))
 
 
 def shrunk(images, scale):

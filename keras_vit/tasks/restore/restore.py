@@ -1,17 +1,23 @@
 """Image restoration: super-resolution, colorization, denoising and inpainting."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import keras
 import numpy as np
 
+from keras_vit.models.inputs import fed
 from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
+from keras_vit.tasks.restore import jobs as several
 from keras_vit.tasks.restore.image_tally import ImageTally
+from keras_vit.tasks.restore.job_tally import JobTally
 from keras_vit.tasks.restore.luma import PSNR, PixelDistance
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.resampling import resize_matrix
+
+OPTIONS = ("scale", "gray", "noise", "jpeg", "mask")  # which say what is undone
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +34,12 @@ class Restore(Task):
     the size of these training windows. Images of any size are restored in overlapping tiles. Recipes must set
     `augment.crop` and `data.resize` to `"window"`: images are never resized.
 
+    With `jobs`, one model does several (Chen et al. 2021, arXiv:2012.00364, "IPT"): each has a head and a tail, and the
+    blocks between are shared. The model takes a dictionary: `"images"`, each at the size of its original, enlarged by
+    cubic convolution where the job enlarges, and `"labels"`, the index of each image's job, int32 `(batch,)`. In
+    training the job of each image is drawn; in evaluation each image is given to all jobs. `load_run(run, job="x2")`
+    has the model of a single job, which takes images alone, as they are given.
+
     Args:
         classes: Not used: the task has no classes.
         scale: Factor by which the model enlarges both sides. Training images are shrunk by antialiased cubic
@@ -38,7 +50,11 @@ class Restore(Task):
         mask: Mean share of the image that is covered with black squares of 8 x 8 pixels.
         luma: Whether to learn the luma only: colors are enlarged by cubic convolution. Scores then compare the luma
             only; they also do if `scale` is above 1, as is usual for super-resolution.
-        head_depth: Number of residual branches after tokens and feature map are added; see `PixelHead`.
+        head_depth: Number of residual branches after tokens and feature map are added; see `PixelHead`. With `jobs`,
+            each job has its own.
+        jobs: Names of several jobs, in place of the options above: `"x2"` enlarges twice, `"denoise25"` undoes noise of
+            this standard deviation, `"jpeg40"` compression of this quality, and `"inpaint20"` black squares over this
+            share in percent. `"x2+jpeg40"` undoes both.
     """
 
     whole = True
@@ -54,12 +70,18 @@ class Restore(Task):
     mask: float = number(0.0, below=1)
     luma: bool = False
     head_depth: int = number(0)
+    jobs: tuple[str, ...] = ()
+
+    @property
+    def inputs(self):
+        return several.INPUTS if self.jobs else ("images",)
 
     def check(self, recipe=None):
         from keras_vit.models.vit import DEFAULTS
 
         super().check(recipe)
-        if self.scale == 1 and not (self.gray or self.noise or self.jpeg or self.mask):
+        self._check_jobs(recipe)
+        if not self.jobs and self.scale == 1 and not (self.gray or self.noise or self.jpeg or self.mask):
             raise ValueError("Restore needs what to undo: scale, gray, noise, jpeg or mask. Received: none of them")
         if self.gray and self.luma:
             raise ValueError("Restore.gray learns colors, Restore.luma brightness alone. Received: both")
@@ -76,6 +98,35 @@ class Restore(Task):
         if channels not in ((1,) if self.gray else (1, 3)):
             rule = "1 with Restore.gray" if self.gray else "1 or 3"
             raise ValueError(f"The model's channels must be {rule}. Received: channels={channels}")
+
+    def _check_jobs(self, recipe):
+        options = {item.name: item.default for item in dataclasses.fields(self) if item.name in OPTIONS and self.jobs}
+        given = [f"{name}={getattr(self, name)}" for name, usual in options.items() if getattr(self, name) != usual]
+        if given or len(self.jobs) == 1 or len({*self.jobs}) < len(self.jobs):
+            raise ValueError(
+                "Restore.jobs must be two names or more, each once, in place of scale, gray, noise, jpeg and mask. "
+                f"Received: jobs={self.jobs}{''.join(f', {each}' for each in given)}"
+            )
+        if self.jobs and recipe is not None and "image_size" in recipe.model:
+            self._check_sides(checks.pair("image_size", recipe.model["image_size"]))
+
+    def _check_sides(self, sides):
+        step = several.step_of(self.singles())
+        if any(side % step for side in sides):
+            raise ValueError(
+                f"model.image_size must be a multiple of {step}, for the scales of all jobs. "
+                f"Received: {sides[0]} x {sides[1]}"
+            )
+
+    def singles(self):
+        """Returns the task of each job alone, a list."""
+        return [self.single(job) for job in self.jobs]
+
+    def single(self, job):
+        """Returns the task of one of the jobs alone, by its name."""
+        task = dataclasses.replace(self, jobs=(), **several.settings_of(job))
+        task.check()
+        return task
 
     def data_shape(self, shape):
         """Returns `(scale * height, scale * width, channels)` of the originals; with `gray`, 3 channels."""
@@ -95,6 +146,15 @@ class Restore(Task):
                 )
         return self
 
+    def read(self, source, training=False):
+        """Returns a split; for evaluation with each image for each job, whose index is the target `"labels"`."""
+        if training or not self.jobs:
+            return source
+        images, count = len(source), len(self.jobs)
+        each = source.take(np.arange(images).repeat(count))
+        labels = np.tile(np.arange(count, dtype="int32"), images)
+        return dataclasses.replace(each, targets={**each.targets, "labels": labels})
+
     def model(self, **arguments):
         """Builds the model from degraded to restored images, with shapes as in the class docstring."""
         from keras_vit.layers import AddToImage, PixelHead
@@ -111,15 +171,16 @@ class Restore(Task):
         features = encoder.get_layer("patches").input  # (batch, rows, columns, filters)
         if not any(layer.name == "stem" for layer in encoder.layers):
             raise ValueError("Restore needs a stem, whose feature map becomes pixels. Received: stem=None")
-        tokens = dense.feature_map(encoder, dense.patches(encoder, encoder.output), "map")
-        head = PixelHead(
-            1 if self.luma else self.data_shape((1, 1, channels))[2],
-            scale=self.scale * encoder.input_shape[1] // features.shape[1],
-            depth=self.head_depth,
-            name="head",
-            dtype=encoder.dtype_policy,
-        )
+        changed = 1 if self.luma else self.data_shape((1, 1, channels))[2]
         add = AddToImage(scale=self.scale, keep_brightness=self.gray, name="pixels", dtype="float32")
+        if self.jobs:
+            self._check_sides(encoder.input_shape[1:3])
+            inputs, changes = several.by_job(encoder, features, self, changed)
+            output = add([encoder.input, changes])
+            return several.plain(dense.finished(encoder, output, arguments, self.classes, "restorer", inputs))
+        tokens = dense.feature_map(encoder, dense.patches(encoder, encoder.output), "map")
+        scale = self.scale * encoder.input_shape[1] // features.shape[1]
+        head = PixelHead(changed, scale=scale, depth=self.head_depth, name="head", dtype=encoder.dtype_policy)
         output = add([encoder.input, head([tokens, features])])
         return dense.finished(encoder, output, arguments, self.classes, "restorer")
 
@@ -127,17 +188,25 @@ class Restore(Task):
         return {"loss": PixelDistance(self.luma), "weighted_metrics": [PSNR(self.luma)]}
 
     def prepare(self, examples, seed):
-        """Degrades `"images"`, float32, 0..255, to the shape that the model takes, and keeps them as `"originals"`."""
-        from keras_vit.data.augment.degradation import degraded
+        """Degrades `"images"`, float32, 0..255, to the shape that the model takes, and keeps them as `"originals"`.
 
+        With jobs, it adds `"labels"`, the index of each image's job, which is drawn where the split has none.
+        """
+        from keras_vit.data.augment.degradation import degraded, degraded_by_job
+
+        if self.jobs:
+            return degraded_by_job(examples, self.singles(), seed)
         originals = examples["images"]
         return {**examples, "images": degraded(originals, self, seed), "originals": originals}
 
     def batch(self, examples, augment, seed):
-        """Returns degraded and original images, both float32, 0..255, as `prepare` made them."""
-        return examples["images"], examples["originals"]
+        """Returns what the model takes and original images, both float32, 0..255, as `prepare` made them."""
+        return fed(examples, self.inputs), examples["originals"]
 
     def tally(self, keep=False):
+        if self.jobs:
+            tallies = [ImageTally(one.tally().border, one.tally().of_luma, self._enlarged) for one in self.singles()]
+            return JobTally(dict(zip(self.jobs, tallies)))
         border, of_luma = self.scale if self.scale > 1 else 0, self.luma or (self.scale > 1 and not self.gray)
         return ImageTally(border, of_luma, self._enlarged)
 
@@ -156,7 +225,9 @@ class Restore(Task):
 
     def shows(self, output):
         """Returns a description of `picture` without an original; `output` is not used."""
-        input_as = "as it is" if self.scale == 1 else "enlarged by cubic convolution"
+        input_as = (
+            "as the model takes it" if self.jobs else "as it is" if self.scale == 1 else "enlarged by cubic convolution"
+        )
         return f"from left to right: {input_as}, restored"
 
     def result(self, output, size=None):
@@ -168,12 +239,14 @@ class Restore(Task):
 
         Args:
             output: Restored image, `(scale * height, scale * width, channels)`, 0..255.
-            example: `"images"`, the degraded image, and `"originals"`, both 0..255, without the batch axis.
+            example: `"images"`, the degraded image, and `"originals"`, both 0..255, without the batch axis; with jobs
+                also `"labels"`.
         """
         tally = self.tally()
         tally.add(example_of(example), [output])
         scores = tally.result()
-        return f"{scores['psnr']:.2f} dB, without the model {scores['input_psnr']:.2f} dB"
+        job = f"{self.jobs[example['labels']]}: " if self.jobs else ""
+        return f"{job}{scores['psnr']:.2f} dB, without the model {scores['input_psnr']:.2f} dB"
 
     def picture(self, image, output, example=None):
         """Returns the enlarged, the restored and the original image side by side, uint8 `(rows, columns, 3)`.
