@@ -90,7 +90,8 @@ TAKES = {
     "dit": lambda: dict(
         variant="mu/4", image_size=8, channels=1, out_channels=None, mean=0.5, std=0.5, value_range=(-1, 1), width=16,
         depth=1, num_heads=2, mlp_dim=8, patch_size=4, norm={}, mlp_epsilon=None, block={}, rotary=None, dropout=0.0,
-        time_scale=1.0, time_closed=False, own_conditions=False, num_classes=3, metadata=None,
+        time_scale=1.0, time_closed=False, own_conditions=False, num_classes=3, text=None, cross_attention=None,
+        predicts="output", metadata=None,
     ),
     "embed_folder": lambda: dict(
         folder=photos(), model=model(), out="a.npz", tokens=False, share=(0, 1), batch_size=2, overwrite=True

@@ -31,7 +31,7 @@ def small():
 
 
 def smoke(recipe):
-    """Returns a recipe cut to one block, two steps and four images per step, without weights."""
+    """Returns a recipe cut to one block, two steps and four images per step, without weights, and judges of texts."""
     short = {
         "optim.epochs": 1,
         "optim.warmup_epochs": 0,
@@ -39,6 +39,8 @@ def smoke(recipe):
         "data.limit": 8,
         "optim.accumulate": 1,
     }
+    if getattr(recipe.task, "text", False) and getattr(recipe.task, "judge", None):
+        short["task.judge"] = None  # it would have to know the words of `arrays`
     model = {name: value for name, value in recipe.model.items() if name not in ("weights", "head")}
     return config.override(dataclasses.replace(recipe, model={**model, "depth": 1}), short)
 

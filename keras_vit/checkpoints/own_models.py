@@ -13,7 +13,7 @@ from keras_vit.checkpoints.files.read import RUN, TRAINED
 from keras_vit.layers.base import Layer
 from keras_vit.models import open_detector, open_segmenter
 from keras_vit.models.backbone import TOWERS
-from keras_vit.models.dit import INPUTS
+from keras_vit.models.dit import INPUTS, TEXT, TEXT_INPUTS, reads_texts
 from keras_vit.models.two_towers import two_towers
 from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
@@ -42,7 +42,9 @@ def holds(path, part):
         with zipfile.ZipFile(path) as archive:
             config = json.loads(archive.read("config.json"))["config"]
         names = {layer["config"]["name"] for layer in config["layers"]}
-    return ({"image", "text"} <= names and TOWERS[2] not in names) or set(INPUTS) <= names
+    return ({"image", "text"} <= names and TOWERS[2] not in names) or any(
+        set(inputs) <= names for inputs in (INPUTS, TEXT_INPUTS)
+    )
 
 
 def read_own(path, part, overrides, sha256=None):
@@ -132,10 +134,8 @@ def load_own(model, source, options, sha256=None):
         raise ValueError(
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
-    alone = structures[0] == "dit"
-    image, text, *joined = PARTS_OF.get(structures[0], TOWERS[:2])
-    names = (image, *joined, text)  # the texts' last
-    parts, others = ([each] if alone else [*map(each.get_layer, names)] for each in (model, other))
+    draws = structures[0] == "dit"
+    parts, others = (_parts(each, structures[0]) for each in (model, other))
     pairs = zip(_settings(parts), _settings(others))
     if wrong := next((pair for pair in pairs if pair[0] != pair[1]), None):
         raise ValueError(
@@ -143,9 +143,18 @@ def load_own(model, source, options, sha256=None):
             f"Received: {_written(wrong[1])}"
         )
     model.set_weights(other.get_weights())
-    keeper = "rescale" if alone else "words"
-    parts[-1].get_layer(keeper).metadata = dict(others[-1].get_layer(keeper).metadata)
+    keepers = {-1: "words"} if not draws else {0: "rescale", **({-1: "words"} if len(parts) > 1 else {})}
+    for place, keeper in keepers.items():
+        parts[place].get_layer(keeper).metadata = dict(others[place].get_layer(keeper).metadata)
     return model
+
+
+def _parts(model, structure):
+    """Returns the models that a model of several inputs is made of, that of the texts last."""
+    if structure == "dit":
+        return [model, model.get_layer(TEXT)] if reads_texts(model) else [model]
+    image, text, *joined = PARTS_OF.get(structure, TOWERS[:2])
+    return [*map(model.get_layer, (image, *joined, text))]
 
 
 def _settings(parts):

@@ -59,14 +59,14 @@ def apply(
 ) -> None:
     """Apply a trained model to images: name their classes, draw their masks, find their objects, or restore them.
 
-    A model that was trained to draw images takes none: it writes pictures of classes.
+    A model that was trained to draw images takes none: it writes pictures of classes, or of a text.
 
     Args:
         images: Image files, and folders, which are searched with all their subfolders.
-        text: Text for all images, of models that take one with each image.
+        text: Text for all images, of models that take one with each image; or what to draw.
         top: How many classes to name; of several labels at least all that hold, which are in [brackets].
-        count: How many images to draw of each class; 1 by default.
-        guidance: How much the class counts in drawing; that of the recipe by default.
+        count: How many images to draw of each class, or of the text; 1 by default.
+        guidance: How much the class or text counts in drawing; that of the recipe by default.
         steps: Steps from noise to an image; those of the recipe by default.
         seed: Seed of the noise that images are drawn from.
         to: Folder for PNG files: masks of class indices, maps of segments, restored images; or for YOLO's labels.
@@ -81,7 +81,10 @@ def apply(
     drawing = {"classes": classes or None, "count": count, "guidance": guidance, "steps": steps, "seed": seed or None}
     drawing = {name: value for name, value in drawing.items() if value is not None}
     if sampled.draws_images(model):
-        inputs = {"images": images or None, "--text": text, "--json": json, "--csv": csv}
+        if model.task.text:
+            drawing["texts"] = () if text is None else (text,)
+        inputs = {"images": images or None, "--json": json, "--csv": csv}
+        inputs |= {} if model.task.text else {"--text": text}
         _draw_images(model, to, drawing, {name: value for name, value in inputs.items() if value is not None})
         return
     if drawing:

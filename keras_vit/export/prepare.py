@@ -7,10 +7,10 @@ import keras
 from keras_vit.layers import TimeEmbedding
 from keras_vit.models.autoencoder import AUTOENCODER, takes_latents
 from keras_vit.models.backbone import check_plain
-from keras_vit.models.dit import classes_of
+from keras_vit.models.dit import EMPTY, classes_of, reads_texts, words_of
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.kinds import NAMELESS
-from keras_vit.models.schedules import SCHEDULE
+from keras_vit.models.schedules import SCHEDULE, SHIFT
 from keras_vit.utils import extras, files
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
@@ -131,10 +131,14 @@ def _of_images(about, shape):
 
 
 def _of_noise(model):
-    """Returns what noisy images are: nothing to be resized; their times, and the label of no class."""
+    """Returns what noisy images are: nothing to be resized; times, and the label of no class, or the ids of no text."""
     longest = FREQUENT / next(layer for layer in model.layers if isinstance(layer, TimeEmbedding)).scale
-    known = {name: metadata_of(model)[name] for name in (SCHEDULE, AUTOENCODER) if name in metadata_of(model)}
-    return {"preprocessing": None, "sampling": {"times": [0, longest], "no_class": classes_of(model), **known}}
+    none = {"no_class": classes_of(model)}
+    if reads_texts(model):
+        ids = words_of(model).metadata.get(EMPTY)
+        none = {"no_text": None if ids is None else [*ids]}
+    known = {key: metadata_of(model)[key] for key in (SCHEDULE, SHIFT, AUTOENCODER) if key in metadata_of(model)}
+    return {"preprocessing": None, "sampling": {"times": [0, longest], **none, **known}}
 
 
 def _of_texts(about, shape):

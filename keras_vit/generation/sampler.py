@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_vit.models import schedules
-from keras_vit.models.dit import INPUTS, classes_of
+from keras_vit.models.dit import INPUTS, TEXT_INPUTS, none_of
 from keras_vit.models.inputs import metadata_of
 
 METHODS = {"euler": 1, "heun": 2}  # velocities that a step needs
@@ -18,14 +18,15 @@ class Sampler(keras.Model):
 
     `x` goes from noise to an image, as its schedule says: by `dx = v(x, t) dt` from time 0 to 1 (Liu et al. 2023,
     arXiv:2209.03003), or against the steps in which noise was added (`schedules.noise`). Its inputs are `noise`,
-    `(count, height, width, channels)`, `labels`, `(count,)`, and `guidance`, `(count,)`. Its output is the images, -1
-    to 1, or latents, float32; with `path`, `(count, steps + 1, ...)` from the noise to them.
+    `(count, height, width, channels)`; `asked`, labels, `(count,)`, or ids of texts, `(count, length)`; and `guidance`,
+    `(count,)`. Its output is the images, -1 to 1, or latents, float32; with `path`, `(count, steps + 1, ...)` from the
+    noise to them.
 
     Args:
         model: A model from `dit` that gives velocities, or noise.
         schedule: A `schedules.Schedule`.
-        guided: Whether `guidance` matters: each velocity is then that without a class, plus `guidance` times the
-            difference to that of the class (Ho and Salimans 2022, arXiv:2207.12598). Both are computed in one call.
+        guided: Whether `guidance` matters: each velocity is then that without a class or a text, plus `guidance` times
+            the difference to that with it (Ho and Salimans 2022, arXiv:2207.12598). Both are computed in one call.
         method: `"euler"`, or `"heun"`, whose steps but the last are corrected by a second velocity (Karras et al. 2022,
             arXiv:2206.00364, algorithm 1).
         path: Whether to return all steps.
@@ -41,9 +42,9 @@ class Sampler(keras.Model):
         self.whole = path
 
     def call(self, inputs):
-        x, labels = ops.cast(inputs["noise"], "float32"), inputs["labels"]
-        guidance, none = inputs["guidance"] if self.guided else None, classes_of(self.model)
-        velocity = functools.partial(velocity_of, self.network, labels, none, guidance)
+        x, asked = ops.cast(inputs["noise"], "float32"), inputs["asked"]
+        guidance, none = (inputs["guidance"], none_of(self.model)) if self.guided else (None, None)
+        velocity = functools.partial(velocity_of, self.network, asked, none, guidance)
         step = functools.partial(moved, velocity, self.schedule)
         corrected = self.method == "heun"
         if not self.whole:
@@ -63,24 +64,26 @@ class Sampler(keras.Model):
         return self.model(inputs, training=False)
 
 
-def velocity_of(network, labels, none, guidance, x, time):
+def velocity_of(network, asked, none, guidance, x, time):
     """Returns the velocity of images at a time, `(count, height, width, channels)`, float32.
 
     Args:
         network: Function from a dictionary of a DiT's inputs to its output.
-        labels: `(count,)`, integers.
-        none: The label that means no class.
-        guidance: `(count,)`, or `None` for the velocity of the class alone.
+        asked: Labels, `(count,)`, or ids of texts, `(count, length)`, integers.
+        none: What means no class, or no text, as `none_of` returns it.
+        guidance: `(count,)`, or `None` for the velocity of what is asked for alone.
         x: The images on their way, `(count, height, width, channels)`.
         time: A number from 0 to 1, or a tensor of one.
     """
+    names = INPUTS if len(asked.shape) == 1 else TEXT_INPUTS
     count, channels = x.shape[0], x.shape[-1]
     times = ops.full((count,), 1.0) * ops.cast(time, "float32")
     if guidance is None:
-        return ops.cast(network(dict(zip(INPUTS, (x, times, labels)))), "float32")[..., :channels]
+        return ops.cast(network(dict(zip(names, (x, times, asked)))), "float32")[..., :channels]
     both = (ops.concatenate([each, each]) for each in (x, times))
-    labels = ops.concatenate([ops.cast(labels, "int32"), ops.full((count,), none, "int32")])
-    v = ops.cast(network(dict(zip(INPUTS, (*both, labels)))), "float32")[..., :channels]
+    asked = ops.cast(asked, "int32")
+    asked = ops.concatenate([asked, ops.broadcast_to(ops.cast(none, "int32"), asked.shape)])
+    v = ops.cast(network(dict(zip(names, (*both, asked)))), "float32")[..., :channels]
     return guided(v[:count], v[count:], ops.reshape(guidance, (-1, 1, 1, 1)))
 
 
@@ -118,8 +121,8 @@ def compiled(model, state, count, schedule, guided, method="euler", path=False):
     return sampler
 
 
-def drawn(model, noise, labels, steps, guidance, method="euler", path=False, batch_size=64):
-    """Returns the images of noise, float32, -1 to 1, as `Sampler` does; `noise` and `labels` are arrays.
+def drawn(model, noise, asked, steps, guidance, method="euler", path=False, batch_size=64):
+    """Returns the images of noise, float32, -1 to 1, as `Sampler` does; `noise` and `asked` are arrays.
 
     Batches are filled up, so that each is compiled once.
     """
@@ -128,7 +131,7 @@ def drawn(model, noise, labels, steps, guidance, method="euler", path=False, bat
     schedule = schedules.of(metadata_of(model), steps)
     sampler = compiled(model, state, size, schedule, guidance != 1, method, path)
     for first in range(0, len(noise), size):
-        inputs = {"noise": noise[first : first + size], "labels": labels[first : first + size].astype("int32")}
+        inputs = {"noise": noise[first : first + size], "asked": asked[first : first + size].astype("int32")}
         count = len(inputs["noise"])
         inputs = {k: np.concatenate([v, np.repeat(v[-1:], size - count, axis=0)]) for k, v in inputs.items()}
         inputs["guidance"] = np.full(size, guidance, "float32")
@@ -136,18 +139,20 @@ def drawn(model, noise, labels, steps, guidance, method="euler", path=False, bat
     return np.concatenate(parts)
 
 
-def by_steps(network, none, noise, labels, steps, guidance):
+def by_steps(network, none, noise, asked, steps, guidance, shift=1.0):
     """Returns the images of noise, as `drawn` with Euler's method, by a function from a DiT's inputs to its output.
 
-    For an exported model: the loop is in Python.
+    For an exported model: the loop is in Python. `shift` is as in `schedules.shifted`.
     """
-    x = np.asarray(noise, "float32")
-    for i in range(steps):
-        both, count = guidance != 1, len(x)
-        classes = np.concatenate([labels, np.full(count, none)]) if both else labels
+    x, asked = np.asarray(noise, "float32"), np.asarray(asked, "int32")
+    names = INPUTS if asked.ndim == 1 else TEXT_INPUTS
+    both, count = guidance != 1, len(x)
+    given = np.concatenate([asked, np.broadcast_to(np.int32(none), asked.shape)]) if both else asked
+    times, _, add = schedules.flow(steps, shift)
+    for time, part in zip(times, add, strict=True):
         images = np.concatenate([x, x]) if both else x
-        times = np.full(len(images), i / steps, "float32")
-        v = np.asarray(network(dict(zip(INPUTS, (images, times, classes.astype("int32"))))))[..., : x.shape[-1]]
+        now = np.full(len(images), time, "float32")
+        v = np.asarray(network(dict(zip(names, (images, now, given)))))[..., : x.shape[-1]]
         v = guided(v[:count], v[count:], guidance) if both else v
-        x = x + v / steps
+        x = x + np.float32(part) * v
     return x

@@ -1,4 +1,4 @@
-"""Draws images of classes with a DiT."""
+"""Draws images of classes, or of texts, with a DiT."""
 
 import os
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 
+from keras_vit.generation.asked import asked_of
 from keras_vit.generation.latents import decoded, decoder_of
 from keras_vit.generation.sampler import METHODS, drawn
 from keras_vit.models import schedules
-from keras_vit.models.dit import classes_of
+from keras_vit.models.dit import none_of
 from keras_vit.models.inputs import image_shape, metadata_of
-from keras_vit.models.outputs import distinct
 from keras_vit.traits import traits_of
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
@@ -33,7 +33,7 @@ def sample(
     decoder: keras.Model | str | os.PathLike | None = None,
     batch_size: int = 64,
 ) -> np.ndarray:
-    """Draws images from noise, of given classes, as one compiled loop.
+    """Draws images from noise, of given classes or texts, as one compiled loop.
 
     Each image starts from normal noise, which depends on the seed and on the image's place alone, not on the backend or
     the batch size. It follows the velocity that the model predicts from time 0 to 1 (rectified flow, Liu et al. 2023,
@@ -44,7 +44,9 @@ def sample(
     Args:
         model: A model that `Generate` trained, such as `from_pretrained("mnist_dit")`; or a published DiT with its
             autoencoder, such as `from_pretrained("hf://facebook/DiT-XL-2-256")`.
-        labels: A class for each image, or one alone: indices, or names in the model's file; `None` for no class.
+        labels: A class for each image, or one alone: indices, or names in the model's file; `None` for no class. Of a
+            model that draws texts: a text for each image, or one alone, such as `"a red circle"`; `None` for no text.
+            Or ids, integers `(images, length)`.
         steps: Number of steps.
         guidance: Guidance scale, at least 0 (Ho and Salimans 2022, arXiv:2207.12598): with 1, the model's own velocity;
             with more, images are clearer and less diverse. With any other value than 1, each velocity is computed
@@ -63,11 +65,13 @@ def sample(
 
     Raises:
         ValueError: For another model, such as a published DiT without the settings of its noise; if there is no decoder
-            where it is looked for; for labels that the model lacks, a negative guidance, no step, or another argument
+            where it is looked for; for labels that the model lacks, a text without a word or with too many, a negative
+            guidance, no step, or another argument
             outside the above; if the model returns numbers that are not finite.
 
     Warns:
         UserWarning: If the guidance is so large that most values are far outside the range of pixels: they are clipped.
+            For words that the model does not know.
 
     Example:
 
@@ -88,8 +92,10 @@ def drawn_in_parts(model, labels, *, steps, guidance, seed, method="euler", path
     checks.switch(path=path)
     check_drawing(model, guidance)
     schedules.of(metadata_of(model), steps)  # raises for too many
+    if guidance != 1:
+        none_of(model)  # raises for a model that does not say it
     decoder = decoder_of(model, decoder)
-    labels, random = labels_of(model, labels), np.random.default_rng(seed)
+    labels, random = asked_of(model, labels), np.random.default_rng(seed)
 
     def parts():
         size, warned = min(batch_size, len(labels)), guidance == 1
@@ -129,41 +135,6 @@ def check_drawing(model, guidance=1.0):
             "A model that always saw the class, label_drop=0, has no guidance: it must be 1. "
             f"Received: guidance={guidance} with {model.name!r}"
         )
-
-
-def labels_of(model, labels):
-    """Returns the labels of images, int32 `(images,)`; raises ValueError for one that the model lacks.
-
-    Args:
-        model: A model from `dit`.
-        labels: As in `sample`.
-    """
-    count, names = classes_of(model), distinct(tuple(metadata_of(model).get("labels") or ()))
-    classes = _listed(labels)
-    label_of = {None: count, **{name: i for i, name in enumerate(names)}, **{i: i for i in range(count + 1)}}
-    if not classes:
-        raise ValueError("`labels` must have a class for each image. Received: none")
-    wrong = [each for each in classes if not isinstance(each, (str, int, type(None))) or type(each) is bool]
-    wrong += [each for each in classes if each not in wrong and each not in label_of]
-    if wrong:
-        listed = f", {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}" if names else ""
-        raise ValueError(
-            f"`labels` must be classes, 0 to {count - 1}{listed}; {count} or None for none. "
-            f"Received: {checks.shown(wrong[0])}"
-        )
-    return np.array([label_of[each] for each in classes], "int32")
-
-
-def _listed(labels):
-    """Returns labels as a list of Python's values; raises ValueError for an array of more than one axis."""
-    if hasattr(labels, "shape"):  # an array, or a tensor
-        labels = keras.ops.convert_to_numpy(labels)
-        if labels.ndim > 1:
-            raise ValueError(f"`labels` must be one for each image. Received: shape={labels.shape}")
-        return labels.reshape(-1).tolist()
-    if labels is None or isinstance(labels, (str, int, float)) or not hasattr(labels, "__iter__"):
-        return [labels]
-    return [each.item() if isinstance(each, np.generic) else each for each in labels]
 
 
 def as_bytes(images):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 SCHEDULE = "schedule"  # in the metadata of a model that predicts noise
+SHIFT = "shift"  # in its metadata: how the times of its steps are shifted
 BETAS = ("linear", "scaled_linear")
 CLIPS = ("DDIMScheduler", "DDPMScheduler")  # clip what they predict, unless they say otherwise
 USUAL = {"num_train_timesteps": 1000, "beta_start": 1e-4, "beta_end": 0.02, "beta_schedule": "linear"}  # diffusers'
@@ -26,10 +27,28 @@ class Schedule(NamedTuple):
     add: tuple
 
 
-def flow(steps):
-    """Returns the `Schedule` of a velocity, followed from time 0 to 1 (Liu et al. 2023, arXiv:2209.03003)."""
-    times = np.arange(steps, dtype="float32") * np.float32(1 / steps)
-    return Schedule(tuple(times.tolist()), (1.0,) * steps, (1 / steps,) * steps)
+def flow(steps, shift=1.0):
+    """Returns the `Schedule` of a velocity, followed from time 0 to 1 (Liu et al. 2023, arXiv:2209.03003).
+
+    Args:
+        steps: Number of steps.
+        shift: As in `shifted`.
+    """
+    times = shifted(np.arange(steps + 1) / steps, shift)
+    return Schedule(tuple(times[:-1].tolist()), (1.0,) * steps, tuple(np.diff(times).tolist()))
+
+
+def shifted(time, shift):
+    """Returns times nearer to the noise, at 0: `time / (time + shift * (1 - time))`, numbers or a tensor.
+
+    Esser et al. 2024 (arXiv:2403.03206), equation 23, where the time of an image is 0. More pixels need more noise to
+    hide what is large in an image, so that times near the noise matter more.
+
+    Args:
+        time: From 0 to 1.
+        shift: Above 0; 1 for the times themselves.
+    """
+    return time / (time + shift * (1 - time))
 
 
 def noise(steps, settings):
@@ -60,7 +79,7 @@ def noise(steps, settings):
 
 def of(metadata, steps):
     """Returns the `Schedule` of a model with these metadata, in a number of steps."""
-    return noise(steps, metadata[SCHEDULE]) if metadata.get(SCHEDULE) else flow(steps)
+    return noise(steps, metadata[SCHEDULE]) if metadata.get(SCHEDULE) else flow(steps, metadata.get(SHIFT, 1.0))
 
 
 def stated(config):

@@ -13,6 +13,7 @@ from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.text import learn_words, tokenizer
 from keras_vit.text.families import FAMILIES, UNKNOWN
+from keras_vit.text.unknown import parts_of, unknown_in
 from keras_vit.utils.checked import number
 from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import quoted, warn
@@ -103,6 +104,12 @@ class ReadsTexts:
             raise ValueError(f"{type(self).__name__} has no words: it learns them from data. Received: words=()")
         return _made(self.words, self.tokens, self.length, long)
 
+    def ids_of_nothing(self):
+        """Returns the ids of a text without words, int32 `(length,)`; of ids from the caller, the end alone."""
+        if self.words or self.tokens:
+            return self.ids_of()([""])[0]
+        return np.array([self.rows()[1]] + [0] * (self.length - 1), "int32")
+
     def read(self, source, training=False):
         texts = source.targets["texts"]
         ids = self._checked(texts) if texts.dtype != object else self._ids(texts, training)
@@ -151,23 +158,12 @@ class ReadsTexts:
 
     def unknown_in(self, text):
         """Returns the words or characters of a text that are not in the vocabulary, without repetition."""
-        if UNKNOWN not in self.words:
-            return []
-        return [word for word, ids in self._parts(text) if self.words.index(UNKNOWN) in ids]
+        return unknown_in(self.ids_of(), self.words, text) if UNKNOWN in self.words else []
 
     def pieced_in(self, text):
         """Returns the words of a text that the vocabulary has only in pieces: rare or new words."""
         unknown = self.unknown_in(text)
-        return [word for word, ids in self._parts(text) if len(ids) > 1 and word not in unknown]
-
-    def _parts(self, text):
-        """Returns each word or character of a text once, with its ids without start and end."""
-        table = self.ids_of()
-        parts = [*dict.fromkeys(table.parts(text))]
-        return [
-            (part, [id for id in ids if id not in (table.start, table.end)])
-            for part, ids in zip(parts, table.ids(parts))
-        ]
+        return [word for word, ids in parts_of(self.ids_of(), text) if len(ids) > 1 and word not in unknown]
 
     def prepare(self, examples, seed):
         """Draws one text of each image, or several, joined, if images have several.

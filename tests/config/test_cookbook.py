@@ -34,6 +34,10 @@ def test_every_recipe_loads_and_builds():
         if recipe.task.gives in ("depth", "label_masks"):
             assert planned.output_shape[1:] == (*image_shape(planned)[:2], 1)
             continue
+        if recipe.task.gives == "velocity":
+            assert planned.output_shape[1:] == image_shape(planned)
+            assert num_classes(planned) == (0 if recipe.task.text else recipe.model["num_classes"])
+            continue
         if kind_of(planned).names == ("pixels",):
             assert planned.output_shape[1:] == recipe.task.data_shape(image_shape(planned))
             continue

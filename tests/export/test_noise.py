@@ -12,7 +12,7 @@ from keras_vit.export import export_onnx, export_openvino, export_saved_model, e
 from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.traits import Traits
 from tests.checkpoints.towers import GENERATION
-from tests.dits import given, small
+from tests.dits import WORDS, given, given_texts, of_texts, small
 from tests.marks import few, slow
 
 FORMATS = {
@@ -40,6 +40,30 @@ def test_a_file_is_followed_as_the_model_is(name, tmp_path):
     said = json.loads((tmp_path / facts).read_text())
     assert said["labels"] == ["cat", "dog", "7"] and said["sampling"] == {"times": [0, 1.0], "no_class": 3}
     assert said["preprocessing"] is None and said["input"]["shape"] == [None, 8, 12, 1]
+
+
+@slow
+@few(2)
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_of_texts_is_followed_as_the_model_is(name, tmp_path):
+    if name.endswith(("onnx", "xml")):
+        pytest.importorskip({"a.onnx": "tf2onnx", "a.xml": "openvino"}[name])
+    write, load, facts = FORMATS[name]
+    about = {"gives": {"head": "velocity"}, "shift": 3.0}
+    model, x = of_texts(predicts="image"), given_texts()
+    model.get_layer("rescale").metadata = about
+    x["texts"][0] = [3, 4, 6, 1, 7]  # what is after the end does not count in the file either
+    report = write(model, tmp_path / name, images=x)
+    assert report.given == "images, texts and times" and report.max_abs_diff < 1e-4 * report.range
+    run, _ = load(tmp_path / name)
+    np.testing.assert_allclose(run(x), np.asarray(model(x)), atol=1e-4 * report.range)
+    said = json.loads((tmp_path / facts).read_text())
+    none = said["sampling"]["no_text"]
+    assert said["sampling"] == {"times": [0, 1.0], "no_text": [1, 0, 0, 0, 0], "shift": 3.0}
+    assert said["texts"]["words"] == WORDS and said["texts"]["shape"] == [None, 5] and said["labels"] is None
+    expected = drawn(model, x["images"], x["texts"], 2, 2.0)
+    found = by_steps(run, np.array(none), x["images"], x["texts"], 2, 2.0, said["sampling"]["shift"])
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=5e-3)
 
 
 def test_a_published_model_has_its_own_steps():

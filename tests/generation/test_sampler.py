@@ -1,3 +1,5 @@
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -5,7 +7,7 @@ import pytest
 import keras_vit
 from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.models.dit import INPUTS
-from tests.dits import small
+from tests.dits import given_texts, of_texts, small
 from tests.marks import first_everywhere, once
 
 pytestmark = pytest.mark.backend
@@ -98,3 +100,34 @@ def test_the_global_policy_does_not_matter(guidance):
     finally:
         keras.config.set_dtype_policy("float32")
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("guidance", first_everywhere(2.5, 1.0))
+def test_texts_are_guided_by_the_empty_text(guidance):
+    model, texts, x = of_texts(), given_texts()["texts"], NOISE
+    empty = np.repeat([[1, 0, 0, 0, 0]], 3, axis=0).astype("int32")
+    for i in range(3):
+        times = np.full(3, i / 3, "float32")
+        given = {"images": x.astype("float32"), "times": times}
+        with_text, without = (np.asarray(model({**given, "texts": ids})) for ids in (texts, empty))
+        x = x + (without + guidance * (with_text - without)) / 3
+    np.testing.assert_allclose(drawn(model, NOISE, texts, 3, guidance), x, atol=2e-4)
+    in_python = by_steps(lambda given: model(given), empty[0], NOISE, texts, 3, guidance)
+    np.testing.assert_allclose(in_python, x, atol=2e-4)
+    alone = drawn(model, NOISE[1:2], texts[1:2], 3, guidance)
+    np.testing.assert_allclose(alone, x[1:2], atol=2e-4)  # whatever is drawn next to it
+
+
+@once
+@pytest.mark.parametrize("method", ["euler", "heun"])
+def test_steps_are_shifted_once_and_told_to_the_model(method):
+    """The times that the model gets are those where the images are."""
+    model, x = small(metadata={"gives": {"head": "velocity"}, "shift": 4.0}), NOISE
+    places = [t / (t + 4 * (1 - t)) for t in (0, 1 / 3, 2 / 3, 1)]
+    for i, (time, end) in enumerate(itertools.pairwise(places)):
+        first = velocity(model, x, time, LABELS, 2.0)
+        second = velocity(model, x + (end - time) * first, end, LABELS, 2.0) if method == "heun" and i < 2 else first
+        x = x + (end - time) * (first + second) / 2
+    np.testing.assert_allclose(drawn(model, NOISE, LABELS, 3, 2.0, method), x, atol=1e-3)
+    if method == "euler":
+        np.testing.assert_allclose(by_steps(lambda given: model(given), 3, NOISE, LABELS, 3, 2.0, 4.0), x, atol=1e-3)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_vit.models.schedules import SCHEDULE, flow, noise, of, stated
+from keras_vit.models.schedules import SCHEDULE, flow, noise, of, shifted, stated
 from tests.latents import NOISE
 
 SETTINGS = {"steps": 1000, "betas": "linear", "beta_start": 1e-4, "beta_end": 0.02}
@@ -84,3 +84,10 @@ def test_damaged_settings(change):
 def test_more_steps_than_the_training_had():
     with pytest.raises(ValueError, match="`steps` must be at most 1000, those of the training. Received: steps=1001"):
         noise(1001, SETTINGS)
+
+
+def test_shifted_times():
+    times = np.linspace(0, 1, 5)
+    noise = 1 - times
+    np.testing.assert_allclose(1 - shifted(times, 3.0), 3 * noise / (1 + 2 * noise))
+    np.testing.assert_array_equal(shifted(times, 1), times)

@@ -11,7 +11,7 @@ from keras_vit.config import Generate
 from keras_vit.runs import trained as trained_runs
 from keras_vit.runs.sampled import draw, draws_images
 from tests.commands.helpers import run as command
-from tests.dits import small
+from tests.dits import LENGTH, WORDS, of_texts, small
 from tests.marks import slow
 
 NAMES = ("cat", "dog", "7")
@@ -69,7 +69,7 @@ def test_bad_input_writes_nothing(classes, count, error, message, model, tmp_pat
 
 
 def test_command(model, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(trained_runs, "load_run", lambda target: trained(model))
+    monkeypatch.setattr(trained_runs, "load_run", lambda target, job=None: trained(model))
     command("predict", "x", "--class", "7", "dog", "--count", "2", "--steps", "1", "--seed", "5", "--to", str(tmp_path))
     names = ["7_000.png", "7_001.png", "dog_000.png", "dog_001.png"]
     assert capsys.readouterr().out.splitlines() == [str(tmp_path / name) for name in names]
@@ -85,6 +85,54 @@ def test_command(model, tmp_path, capsys, monkeypatch):
         command("predict", "x", *words, status=2)
         assert message in capsys.readouterr().err
     assert len([*tmp_path.iterdir()]) == 4
+
+
+def of_words():
+    task = Generate(text=True, words=tuple(WORDS), length=LENGTH, steps=2, guidance=1.5)
+    return types.SimpleNamespace(model=of_texts(), class_names=(), task=task)
+
+
+def test_pictures_of_texts(tmp_path):
+    run = of_words()
+    assert draws_images(run)
+    paths = [*draw(run, texts=["a red cat", "Blue"], count=2, folder=tmp_path, seed=3)]
+    assert [path.name for path in paths] == [f"{name}_00{i}.png" for name in ("a_red_cat", "Blue") for i in (0, 1)]
+    texts = ["a red cat", "a red cat", "blue", "blue"]
+    for path, image in zip(paths, keras_vit.sample(run.model, texts, steps=2, guidance=1.5, seed=3)):
+        np.testing.assert_array_equal(np.asarray(Image.open(path)), image[..., 0])
+    before = len([*tmp_path.iterdir()])
+    for options, message in (
+        ({}, "draws texts, not classes: say what to draw. Received: no text"),
+        ({"classes": ["cat"]}, r"draws texts, not classes: say what to draw. Received: classes=\['cat'\]"),
+        ({"texts": ["blue", "blue"]}, r"Each text must be named once. Received: \['blue', 'blue'\]"),
+        ({"texts": [" "]}, "Each text must be a string with a word, .*Received: ' '"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            [*draw(run, **options, folder=tmp_path)]
+    with pytest.raises(ValueError, match=r"draws classes: leave texts out. Received: \['blue'\]"):
+        [*draw(trained(small()), texts=["blue"], folder=tmp_path)]
+    assert len([*tmp_path.iterdir()]) == before
+
+
+def test_command_with_a_text(tmp_path, capsys, monkeypatch):
+    run = of_words()
+    monkeypatch.setattr(trained_runs, "load_run", lambda target, job=None: run)
+    command("predict", "x", "--text", "a red cat", "--count", "2", "--steps", "1", "--to", str(tmp_path))
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / f"a_red_cat_00{i}.png") for i in (0, 1)]
+    for words, message in (
+        (["--to", str(tmp_path)], "say what to draw. Received: no text"),
+        (["--class", "cat", "--to", str(tmp_path)], "draws texts, not classes"),
+        (["--text", "blue"], "--to must be a folder"),
+        (["--text", "blue", "a.png", "--to", str(tmp_path)], "Generate draws images from noise. Received: images"),
+        (["--text", "", "--to", str(tmp_path)], "Each text must be a string with a word"),
+    ):
+        command("predict", "x", *words, status=2)
+        assert message in capsys.readouterr().err
+    run.task, run.model = Generate(classes=NAMES), small()
+    run.class_names = NAMES
+    command("predict", "x", "--text", "blue", "--to", str(tmp_path), status=2)
+    assert "Generate draws images from noise. Received: --text" in capsys.readouterr().err
+    assert len([*tmp_path.iterdir()]) == 2
 
 
 def test_options_of_drawing_are_for_models_that_draw(tmp_path, capsys):

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from keras_vit.models.schedules import shifted
+
 DRAWN = {"normal": tf.random.stateless_normal, "uniform": tf.random.stateless_uniform}
 
 
@@ -24,40 +26,54 @@ def from_noise(examples, seed, latents=None):
     return {**examples, "images": noise, "times": tf.zeros(tf.shape(images)[:1]), "originals": images}
 
 
-def on_the_way(examples, seed, times, drop, none):
-    """Returns `(x, y)`: images on their way from noise, with times and labels; and their velocities.
+def apart(seed):
+    """Returns a seed for what must not depend on the times that `on_the_way` draws, such as which text is taken."""
+    return tf.random.fold_in(seed, 3)
+
+
+def on_the_way(examples, seed, *given):
+    """Returns `(x, y)`: images on their way from noise, with times and labels or texts; and their velocities.
 
     Liu et al. 2023 (arXiv:2209.03003), equation 1: `x = (1 - t) noise + t image`, and the velocity `image - noise`.
 
     Args:
         examples: What `from_noise` returns.
         seed: Integer tensor, `(2,)`.
-        times: `"uniform"`, or `"normal"` for the sigmoid of a normal number.
-        drop: Share of the labels that are left out.
-        none: The label in their place.
+        given: The other arguments of `asked_at`.
     """
     noise, images = examples["images"], examples["originals"] / 127.5 - 1
-    time, labels = _asked(examples, seed, times, drop, none)
-    t = time[:, None, None, None]
-    return {"images": (1 - t) * noise + t * images, "times": time, "labels": labels}, images - noise
+    asked = asked_at(examples, seed, *given)
+    t = asked["times"][:, None, None, None]
+    return {"images": (1 - t) * noise + t * images, **asked}, images - noise
 
 
-def before_encoding(examples, seed, times, drop, none):
+def before_encoding(examples, seed, *given):
     """Returns `(x, y)` of a `LatentLearner`, which encodes the images itself; arguments as of `on_the_way`.
 
     `y` is `-noise`: what it returns is the velocity without the latent.
     """
     noise = examples["images"]
-    time, labels = _asked(examples, seed, times, drop, none)
-    spread = tf.random.stateless_normal(tf.shape(noise), tf.random.fold_in(seed, 3))
-    x = {"images": noise, "times": time, "labels": labels, "pixels": examples["originals"], "spread": spread}
-    return x, -noise
+    spread = tf.random.stateless_normal(tf.shape(noise), tf.random.fold_in(seed, 4))
+    asked = asked_at(examples, seed, *given)
+    return {"images": noise, **asked, "pixels": examples["originals"], "spread": spread}, -noise
 
 
-def _asked(examples, seed, times, drop, none):
-    """Returns random times, and the labels, some of them left out."""
-    count = tf.shape(examples["images"])[:1]
+def asked_at(examples, seed, times, shift, drop, asked, none):
+    """Returns random `"times"`, and the labels or texts, some of them left out.
+
+    Args:
+        examples: What `from_noise` returns.
+        seed: Integer tensor, `(2,)`.
+        times: `"uniform"`, or `"normal"` for the sigmoid of a normal number.
+        shift: As in `models.schedules.shifted`.
+        drop: Share of the labels, or texts, that are left out.
+        asked: `"labels"` or `"texts"`, a row of ids each.
+        none: The label, or the row of ids, in their place.
+    """
+    given = tf.cast(examples[asked], "int32")
+    count = tf.shape(given)[:1]
     time = DRAWN[times](count, tf.random.fold_in(seed, 1))
-    time = tf.sigmoid(time) if times == "normal" else time
+    time = shifted(tf.sigmoid(time) if times == "normal" else time, shift)
     left_out = tf.random.stateless_uniform(count, tf.random.fold_in(seed, 2)) < drop
-    return time, tf.where(left_out, none, tf.cast(examples["labels"], "int32"))
+    given = tf.where(tf.reshape(left_out, (-1, *[1] * (len(given.shape) - 1))), tf.constant(none, "int32"), given)
+    return {"times": time, asked: given}

@@ -3,7 +3,10 @@
 import keras
 from keras import ops
 
+from keras_vit.layers.attention.attend import check_mask
+from keras_vit.layers.attention.cross_attention import CrossAttention
 from keras_vit.layers.blocks.norms import norm
+from keras_vit.layers.blocks.stochastic_depth import StochasticDepth
 from keras_vit.layers.blocks.transformer_block import TransformerBlock
 from keras_vit.layers.dense import Dense
 from keras_vit.utils import checks
@@ -18,6 +21,9 @@ class AdaptiveBlock(TransformerBlock):
     zeros, so that a new block is the identity. Layer normalizations have no weights; RMS normalizations keep their
     scale.
 
+    With a context, such as the tokens of a text, there is a third branch between the two, with its own shift, scale and
+    gate: attention to the context, at the place where Chen et al. 2024 have it (arXiv:2310.00426, section 2.3).
+
     Args:
         num_heads: As in `TransformerBlock`.
         mlp_dim: As in `TransformerBlock`.
@@ -28,12 +34,15 @@ class AdaptiveBlock(TransformerBlock):
     Call arguments:
         x: Tensor of tokens.
         condition: Tensor with a vector for each image.
+        context: Tensor of tokens to attend to; its width may differ. `None` without this branch.
+        context_mask: Boolean tensor, `(batch, tokens or 1, context tokens)` or with heads, `True` where a token may
+            attend to a token of the context; or `None`.
         return_attention_scores: As in `MultiHeadSelfAttention`.
         training: Whether dropout and stochastic depth are on.
         scores_offset: As in `MultiHeadSelfAttention`.
 
     Input shape:
-        `(batch, tokens, width)` and `(batch, any width)`.
+        `(batch, tokens, width)`, `(batch, any width)`, and of a context `(batch, context tokens, any width)`.
 
     Output shape:
         `(batch, tokens, width)`, and with `return_attention_scores` also `(batch, heads, tokens, tokens)`.
@@ -64,15 +73,37 @@ class AdaptiveBlock(TransformerBlock):
             settings["epsilon"] = self.mlp_epsilon
         return norm(name, **settings, weights=False)
 
-    def build(self, x_shape, condition_shape):
+    def build(self, x_shape, condition_shape, context_shape=None):
         super().build(x_shape)
-        zeros = {"kernel_initializer": "zeros", "dtype": self.dtype_policy}
-        self.modulation = Dense(6 * x_shape[-1], name="modulation", **zeros)
+        dtype = self.dtype_policy
+        self.context_width = context_shape and context_shape[-1]
+        if context_shape is not None:
+            rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout, "dtype": dtype}
+            self.cross = CrossAttention(self.num_heads, qkv_bias=self.qkv_bias, name="cross", **rates)
+            self.cross.build(x_shape, context_shape)
+            self.norm3 = self.norm("norm3", rms_norm=self.rms_norm, epsilon=self.epsilon, dtype=dtype)
+            self.norm3.build(x_shape)
+            self.path3 = StochasticDepth(self.stochastic_depth, name="path3", dtype=dtype)
+            self.path3.build(x_shape)
+        branches = 2 if context_shape is None else 3
+        zeros = {"kernel_initializer": "zeros", "dtype": dtype}
+        self.modulation = Dense(3 * branches * x_shape[-1], name="modulation", **zeros)
         self.modulation.build(condition_shape)
 
-    def call(self, x, condition, return_attention_scores=False, training=None, scores_offset=None):
-        six = ops.split(ops.expand_dims(self.modulation(condition), 1), 6, axis=-1)  # (batch, 1, width) each
-        shift1, scale1, gate1, shift2, scale2, gate2 = six
+    def call(
+        self,
+        x,
+        condition,
+        context=None,
+        context_mask=None,
+        return_attention_scores=False,
+        training=None,
+        scores_offset=None,
+    ):
+        numbers = ops.expand_dims(self.modulation(condition), 1)
+        shift1, scale1, gate1, shift2, scale2, gate2, *third = ops.split(
+            numbers, 6 if context is None else 9, axis=-1
+        )  # (batch, 1, width) each
         y = self.attention(
             self.normed("pre", self.norm1, x, training) * (1 + scale1) + shift1,
             return_attention_scores=return_attention_scores,
@@ -81,12 +112,35 @@ class AdaptiveBlock(TransformerBlock):
         )
         y, *scores = y if return_attention_scores else (y,)
         x = x + self.path1(gate1 * y, training=training)
+        if context is not None:
+            shift3, scale3, gate3 = third
+            y = self.normed("pre", self.norm3, x, training) * (1 + scale3) + shift3
+            y = self.cross(y, context, context_mask, training=training)
+            x = x + self.path3(gate3 * y, training=training)
         y = self.mlp(self.normed("pre", self.norm2, x, training) * (1 + scale2) + shift2, training=training)
         x = x + self.path2(gate2 * y, training=training)
         return (x, *scores) if return_attention_scores else x
 
-    def compute_output_shape(self, x_shape, condition_shape=None):
+    def compute_output_shape(self, x_shape, condition_shape=None, context_shape=None):
         return x_shape
 
-    def compute_output_spec(self, x, condition, return_attention_scores=False, training=None, scores_offset=None):
+    def compute_output_spec(
+        self,
+        x,
+        condition,
+        context=None,
+        context_mask=None,
+        return_attention_scores=False,
+        training=None,
+        scores_offset=None,
+    ):
+        if context_mask is not None:
+            check_mask(context_mask)
+        if (context is None) != (self.context_width is None) or (
+            context is not None and context.shape[-1] != self.context_width
+        ):
+            raise ValueError(
+                f"`context` must have the width that the layer was built with, {self.context_width}. "
+                f"Received: {None if context is None else context.shape[-1]}"
+            )
         return super().compute_output_spec(x, return_attention_scores=return_attention_scores)

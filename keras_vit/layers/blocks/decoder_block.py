@@ -7,15 +7,15 @@ from keras import ops
 
 from keras_vit.layers.attention.cross_attention import CrossAttention
 from keras_vit.layers.attention.with_scores import WithCrossScores
-from keras_vit.layers.base import Layer
 from keras_vit.layers.blocks.mlp import ACTIVATIONS, MLP
 from keras_vit.layers.blocks.norms import WithNormOrder, norm
+from keras_vit.layers.blocks.remat_layer import RematLayer
 from keras_vit.utils import checks
 from keras_vit.utils.typed import AboveZero, Rate, among
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
-class DecoderBlock(WithNormOrder, WithCrossScores, Layer):
+class DecoderBlock(WithNormOrder, WithCrossScores, RematLayer):
     """Transformer decoder block: self-attention, attention to a context, then an MLP, each on a residual branch.
 
     Vaswani et al. 2017 (arXiv:1706.03762), section 3.1: post-norm, with a ReLU. With `use_causal_mask` it generates

@@ -10,8 +10,9 @@ class RematLayer(Layer):
     """Base class of a layer with correct gradients under gradient checkpointing (`keras.RematScope`).
 
     In a plain layer, dropout would draw new random numbers in the backward pass, and TensorFlow's `recompute_grad`
-    takes no keyword arguments in a graph. Here seeds are drawn once, before the forward pass, and arguments other than
-    the first are constants. Only training is checkpointed.
+    takes no keyword arguments in a graph, and no gradient leaves it for tensors that it was not passed. Here seeds are
+    drawn once, before the forward pass, and all arguments that are tensors of floats, such as the condition of an
+    `AdaptiveBlock`, get their gradients. Only training is checkpointed.
     """
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
@@ -29,10 +30,22 @@ class RematLayer(Layer):
             if keras.backend.backend() == "jax":  # JAX trains in its own stateless scope, which the scope below hides
                 values += [(weight, weight.value) for weight in self.weights]
 
-            def stateless(x):
-                with keras.StatelessScope(values):
-                    return layer_call(x, *more, **settings)
+            given = [x, *more, *settings.values()]
+            places = [i for i, each in enumerate(given) if _is_differentiable(each)]
 
-            return keras.remat(stateless)(x)
+            def stateless(*tensors):
+                whole = list(given)
+                for place, tensor in zip(places, tensors):
+                    whole[place] = tensor
+                named = dict(zip(settings, whole[1 + len(more) :]))
+                with keras.StatelessScope(values):
+                    return layer_call(*whole[: 1 + len(more)], **named)
+
+            return keras.remat(stateless)(*(given[i] for i in places))
 
         return call
+
+
+def _is_differentiable(value):
+    """Returns whether a value is a tensor of floats."""
+    return keras.ops.is_tensor(value) and "float" in keras.backend.standardize_dtype(value.dtype)

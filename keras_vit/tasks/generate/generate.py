@@ -1,38 +1,38 @@
-"""Class-conditional image generation by rectified flow."""
+"""Images of classes, or of texts, by rectified flow."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_vit.generation.latents import decoded, decoder_at
 from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.generation.sampling import UNGUIDED, as_bytes
 from keras_vit.models import kinds
 from keras_vit.models.autoencoder import AUTOENCODER
-from keras_vit.models.dit import ARGUMENTS, INPUTS, classes_of, dit, is_dit
+from keras_vit.models.dit import ARGUMENTS
 from keras_vit.models.inputs import image_shape, metadata_of
-from keras_vit.models.outputs import distinct
+from keras_vit.models.schedules import SHIFT
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
-from keras_vit.tasks.class_names import named_by, numbered
+from keras_vit.tasks.generate.by_labels import ByLabels
+from keras_vit.tasks.generate.by_texts import ByTexts
 from keras_vit.tasks.generate.latent_learner import LatentLearner
-from keras_vit.tasks.generate.sample_tally import SampleTally, judge_of
+from keras_vit.tasks.generate.velocity_loss import VelocityLoss
 from keras_vit.tasks.measured import Measured
+from keras_vit.tasks.texts import ReadsTexts
 from keras_vit.utils import checks
-from keras_vit.utils.checked import number
-from keras_vit.utils.configured import Loss
+from keras_vit.utils.checked import number, only_with
 
-FIXED = ("mean", "std", "value_range", "metadata")  # arguments of `dit` that the task sets
+FIXED = ("mean", "std", "value_range", "text", "metadata")  # arguments of `dit` that the task sets
 BATCH = 64  # images to generate in a batch
-SCORES = ("accuracy", "frechet", "thumbnail_frechet")
+TEXT = "text=True"
 
 
 @dataclass(frozen=True, repr=False)
-class Generate(Task):
-    """Class-conditional image generation: a diffusion Transformer (`dit`), trained by rectified flow.
+class Generate(ReadsTexts, Task):
+    """Images of classes, or of texts, from noise: a diffusion Transformer (`dit`), trained by rectified flow.
 
     A training image, -1 to 1, is mixed with normal noise, `x = (1 - t) noise + t image`, and the model learns the
     velocity `image - noise` by the mean squared error (Liu et al. 2023, arXiv:2209.03003; Ma et al. 2024,
@@ -41,28 +41,47 @@ class Generate(Task):
     The model takes a dictionary: `"images"`, float32 `(batch, height, width, channels)`; `"times"`, float32 `(batch,)`,
     0 (noise) to 1 (image); `"labels"`, int32 `(batch,)`. It returns velocities, `(batch, height, width, channels)`.
 
-    To score it, one image is generated for each real image, of the same class. The scores are the Fréchet distance of
-    thumbnails and, with a classifier as `judge`, its accuracy on generated images, and the Fréchet distance of its
-    features (Heusel et al. 2017, arXiv:1706.08500, with the classifier in place of Inception: it is not FID).
+    With `text=True` each image has a text in place of a label, `"texts"`, int32 ids, `(batch, length)`. A text tower in
+    the model reads it: its vector is part of what the normalizations depend on, and the blocks attend to its words, see
+    `dit`. Of several texts in a row, one is drawn each time. A part of the texts is left out in training: the text
+    without words takes their place.
+
+    To score it, one image is generated for each real image, of the same class or text. The scores are the Fréchet
+    distance of thumbnails and, with a classifier as `judge`, its accuracy on generated images, and the Fréchet distance
+    of its features (Heusel et al. 2017, arXiv:1706.08500, with the classifier in place of Inception: it is not FID).
 
     Args:
         autoencoder: An autoencoder of latents, diffusers' `AutoencoderKL`: the path of its file or folder, or an
             address; or `None` for a model of images. `image_size` and `channels` of the model are then those of the
             latents; images are larger. It is frozen: images are encoded in each step of the training, and what is drawn
             is decoded.
-        label_drop: Share of the labels that are dropped in training (Ho and Salimans 2022, arXiv:2207.12598).
+        label_drop: Share of the labels, or texts, that are left out in training (Ho and Salimans 2022,
+            arXiv:2207.12598).
         times: Distribution of the times: `"normal"`, the sigmoid of a normal number, with more in the middle (Esser et
             al. 2024, arXiv:2403.03206, section 3.1), or `"uniform"`.
+        shift: How much nearer to the noise times are, in training and in drawing, 1 for not at all (Esser et al. 2024,
+            equation 23). Large images with large things need more, since a little image already shows them through
+            the noise: 3 for photographs of 1,024 pixels in an autoencoder's latents, 8 for plain drawings of 64.
         steps: Number of Euler steps from noise to an image.
         guidance: Scale of classifier-free guidance; 1 for no guidance. See `keras_vit.sample`.
         judge: Classifier with the same classes and image size, for the scores: a recipe whose weights ship with the
-            package, a run or a file; or `None`.
+            package, a run or a file; or `None`. With `text=True` a captioner: the score `exact_match` is the share of
+            images of which it writes the text.
         every: Number of epochs between two measurements during training.
         samples: Number of images to generate for each measurement.
+        text: Whether a text says what is drawn. The options below are for `text=True`.
+        words: Vocabulary, as `tokenizer` takes it; by default learned from the training texts.
+        tokens: Instead of `words`, a published tokenizer: a source of `tokenizer`.
+        letters: Whether to learn a vocabulary of characters, else of lower-case words.
+        vocabulary: Largest size of a learned vocabulary.
+        length: Number of ids of a text. Longer texts are cut, with a warning that counts them.
+        draw: Of several texts in a row: `"one"` is drawn at a time, or `"some"`, joined.
+        example: Text that the demo shows first.
+        tower: Arguments of `text_tower`, such as `width`, `depth` and `num_heads`. By default a word sees only those
+            before it (`causal`).
     """
 
-    inputs = INPUTS
-    targets = ("labels",)
+    asks: ClassVar[str] = "Text"
     gives = "velocity"
     arguments = (*(name for name in ARGUMENTS if name not in FIXED), "weights")
     measured = ("steps", "guidance", "judge", "every", "samples")
@@ -74,14 +93,49 @@ class Generate(Task):
     autoencoder: str | None = None
     label_drop: float = number(0.1, below=1)
     times: Literal["normal", "uniform"] = "normal"
+    shift: float = number(1.0, low=0.01)
     steps: int = number(25, low=1)
     guidance: float = number(2.0)
     judge: str | None = None
     every: int = number(10, low=1)
     samples: int = number(500, low=2)
+    text: bool = only_with("by_text", False)
+    words: tuple[str, ...] = only_with("by_text", (), TEXT)
+    tokens: str = only_with("by_text", "", TEXT)
+    letters: bool = only_with("by_text", False, TEXT)
+    vocabulary: int = only_with("by_text", number(1000, low=3), TEXT)
+    length: int = only_with("by_text", number(32, low=2), TEXT)
+    draw: Literal["one", "some"] = only_with("by_text", "one", TEXT)
+    example: str = only_with("by_text", "", TEXT)
+    tower: dict[str, Any] | None = only_with("by_text", None, TEXT)  # noqa: RUF009
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.rules.check_options()
+
+    @property
+    def by_text(self):
+        """Whether a text says what is drawn."""
+        return self.text
+
+    @property
+    def rules(self):
+        """What depends on what images are drawn of: a `ByLabels` or a `ByTexts`."""
+        return ByTexts(self) if self.text else ByLabels(self)
+
+    @property
+    def inputs(self):
+        return self.rules.inputs
+
+    @property
+    def targets(self):
+        return self.rules.targets
 
     def check(self, recipe=None):
         super().check(recipe)
+        if recipe is None:
+            return
+        self.rules.check(recipe)
         checks.options("model", recipe.model, self.arguments)
         if "image_size" not in recipe.model:
             raise ValueError(f"Generate needs model.image_size. Received: model={checks.shown(recipe.model)}")
@@ -97,8 +151,6 @@ class Generate(Task):
             )
 
     def on(self, source, arguments=None):
-        task = named_by(self, source, arguments)
-        source.check_labels()
         if self.autoencoder and arguments is not None:
             sizes = self._sizes()
             if arguments["channels"] != sizes.latent_channels:
@@ -106,15 +158,16 @@ class Generate(Task):
                     f"model.channels must be {sizes.latent_channels}, those of the autoencoder's latents. "
                     f"Received: {arguments['channels']} with autoencoder={self.autoencoder!r}"
                 )
-        if self.judge:
-            has_model = arguments is not None
-            size = (*checks.pair("image_size", arguments["image_size"]), arguments["channels"]) if has_model else None
-            size = size and self.data_shape(size)
-            judge_of(self.judge).check(task.classes, size)
-        return task
+        return self.rules.on(source, arguments)
+
+    def size_of(self, arguments):
+        """Returns `(height, width, channels)` of the images, by a model's arguments; `None` if they are not known."""
+        if arguments is None:
+            return None
+        return self.data_shape((*checks.pair("image_size", arguments["image_size"]), arguments["channels"]))
 
     def settled(self, source):
-        return {"num_classes": len(source.class_names)}
+        return self.rules.settled(source)
 
     def _sizes(self):
         """Returns the `Sizes` of the autoencoder."""
@@ -130,17 +183,25 @@ class Generate(Task):
         return shape[0] * sizes.factor, shape[1] * sizes.factor, sizes.channels
 
     def classes_for(self, arguments):
-        return numbered(self, arguments)
+        return self.rules.classes_for(arguments)
+
+    def read(self, source, training=False):
+        """Returns a split as it is, or with ids in place of texts, int32 `(images, length)` or with several texts."""
+        return self.rules.read(source, training)
+
+    def of_model(self, model):
+        return replace(self, **self.rules.of_model(model))
 
     def fits(self, model):
-        """Returns whether the model is a DiT with an embedding for each of the task's classes."""
-        return is_dit(model) and classes_of(model) == len(self.classes)
+        """Returns whether the model is a DiT of the task's classes, or of its words."""
+        return self.rules.fits(model)
 
-    def model(self, *, weights=None, num_classes=None, **arguments):
-        """Builds the DiT: from images, times and labels to velocities, as in the class docstring."""
-        model = dit(num_classes=num_classes or 1, **arguments)  # 1 as long as the number is unknown
+    def model(self, *, weights=None, **arguments):
+        """Builds the DiT: from images, times and labels or texts to velocities, as in the class docstring."""
+        model = self.rules.model(**arguments)
         kinds.note(model, self.gives)
         metadata_of(model).update({} if self.label_drop else {UNGUIDED: True})
+        metadata_of(model).update({} if self.shift == 1 else {SHIFT: self.shift})
         if self.autoencoder:
             from keras_vit.checkpoints.autoencoder import address
 
@@ -170,35 +231,37 @@ class Generate(Task):
         """Replaces `"images"` by normal noise, and adds `"originals"` and `"times"`.
 
         Args:
-            examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, and `"labels"`, `(batch,)`.
+            examples: `"images"`, float32 `(batch, height, width, channels)`, 0..255, and `"labels"`, `(batch,)`, or
+                `"texts"`, ids, `(batch, length)`, or `(batch, most, length)`, of which one is drawn.
             seed: Integer tensor, `(2,)`.
 
         Returns:
             `"images"`, noise of the same shape, or of that of the latents; `"originals"`, the images, 0..255;
-            `"times"`, zeros, `(batch,)`; and `"labels"`.
+            `"times"`, zeros, `(batch,)`; and `"labels"` or `"texts"`.
         """
         from keras_vit.data.augment.flow import from_noise
 
         sizes = self._sizes() if self.autoencoder else None
-        return from_noise(examples, seed, sizes and (sizes.factor, sizes.latent_channels))
+        return from_noise(self.rules.prepare(examples, seed), seed, sizes and (sizes.factor, sizes.latent_channels))
 
     def batch(self, examples, augment, seed):
         """Returns the model's inputs, and velocities, float32 `(batch, height, width, channels)`.
 
-        Images are mixed with noise at random times, and some labels become `classes`, the index for no class.
+        Images are mixed with noise at random times, and some labels become `classes`, the index for no class, or some
+        texts the text without words.
         """
         from keras_vit.data.augment.flow import before_encoding, on_the_way
 
         share = 0.0 if augment is None else self.label_drop
         made = before_encoding if self.autoencoder else on_the_way
-        return made(examples, seed, self.times, share, len(self.classes))
+        return made(examples, seed, self.times, self.shift, share, self.inputs[-1], self.rules.none())
 
     def callbacks(self, run):
-        names = SCORES if self.judge else SCORES[-1:]
+        names = self.rules.scores if self.judge else self.rules.scores[-1:]
         return [Measured(run, self.tally, names, self.every, self.samples)]
 
     def tally(self, keep=False):
-        return SampleTally(self.judge)
+        return self.rules.tally()
 
     def answering(self, model):
         """Returns the function that generates images.
@@ -208,16 +271,16 @@ class Generate(Task):
 
         Returns:
             Function from a dictionary of arrays, `"images"`, noise, `(batch, height, width, channels)`, and `"labels"`,
-            `(batch,)`, to images, float32 `(batch, height, width, channels)`, whole numbers from 0 to 255. Latents are
-            decoded.
+            `(batch,)`, or `"texts"`, ids, `(batch, length)`, to images, float32 `(batch, height, width, channels)`,
+            whole numbers from 0 to 255. Latents are decoded.
         """
 
         def images(examples):
-            noise, labels = (np.asarray(examples[name]) for name in ("images", "labels"))
+            noise, asked = (np.asarray(examples[name]) for name in ("images", self.inputs[-1]))
             if isinstance(model, keras.Model):
-                pictures = drawn(model, noise, labels, self.steps, self.guidance, batch_size=BATCH)
+                pictures = drawn(model, noise, asked, self.steps, self.guidance, batch_size=BATCH)
             else:
-                pictures = by_steps(model, len(self.classes), noise, labels, self.steps, self.guidance)
+                pictures = by_steps(model, self.rules.none(), noise, asked, self.steps, self.guidance, self.shift)
             if self.autoencoder:
                 pictures = decoded(decoder_at(self.autoencoder, noise.shape[1:3]), pictures)
             return as_bytes(pictures).astype("float32")
@@ -229,26 +292,9 @@ class Generate(Task):
         return {}
 
     def caption(self, output, example):
-        """Returns the name of the class in `"labels"`, an integer, of an image, `(height, width, channels)`."""
-        return distinct(self.classes)[example["labels"]]
+        """Returns what an image was asked to be: the name of the class in `"labels"`, or the text in `"texts"`."""
+        return self.rules.caption(example)
 
     def picture(self, image, output, example=None):
         """Returns `output`, an image, `(height, width, channels)`, 0..255, as uint8 `(height, width, 3)`."""
         return super().picture(output, output)
-
-
-@keras.saving.register_keras_serializable(package="keras_vit")
-class VelocityLoss(Loss):
-    """Mean squared error of the velocities of each image.
-
-    Call arguments:
-        y_true: Velocities, `(batch, height, width, channels)`.
-        y_pred: Predicted velocities, `(batch, height, width, channels)`. Further channels are ignored.
-
-    Returns:
-        `(batch,)`, the loss of each image.
-    """
-
-    def call(self, y_true, y_pred):
-        y_pred = y_pred[..., : y_true.shape[-1]]
-        return ops.mean(ops.square(y_pred - ops.cast(y_true, y_pred.dtype)), axis=(1, 2, 3))  # (batch,)

@@ -3,8 +3,6 @@
 import keras
 from keras import ops
 
-from keras_vit.models.dit import INPUTS
-
 LOG_VARIANCE = (-30.0, 20.0)  # where diffusers clips it
 
 
@@ -20,8 +18,8 @@ class LatentLearner(keras.Model):
 
     Call arguments:
         inputs: Dictionary of `"pixels"`, 0 to 255, `(batch, height, width, channels)`; `"images"`, normal noise, and
-            `"spread"`, more of it, both `(batch, rows, columns, latent channels)`; `"times"` and `"labels"`, both
-            `(batch,)`.
+            `"spread"`, more of it, both `(batch, rows, columns, latent channels)`; `"times"`, `(batch,)`, and
+            `"labels"` or `"texts"`, as the DiT takes them.
 
     Output shape:
         `(batch, rows, columns, latent channels)`: the DiT's velocity minus the latent, float32. With the true velocity
@@ -45,6 +43,6 @@ class LatentLearner(keras.Model):
         spread = ops.exp(ops.clip(spread, *LOG_VARIANCE) / 2) * inputs["spread"]
         latent = ops.stop_gradient(mean + spread)
         t = ops.reshape(inputs["times"], (-1, 1, 1, 1))
-        x = (1 - t) * inputs["images"] + t * latent
-        given = dict(zip(INPUTS, (x, inputs["times"], inputs["labels"])))
+        given = {name: value for name, value in inputs.items() if name not in ("pixels", "spread")}
+        given["images"] = (1 - t) * inputs["images"] + t * latent
         return ops.cast(self.dit(given, training=training), "float32")[..., : latent.shape[-1]] - latent

@@ -13,6 +13,8 @@ from keras_vit.tasks.tally import Tally
 from keras_vit.utils import checks
 from keras_vit.utils.losses import end_of
 
+FRECHET = "thumbnail_frechet"
+SCORES = ("accuracy", "frechet", FRECHET)  # of which the last needs no judge
 BATCH, SIDE = 64, 8  # images in a batch of the judge; largest side of a thumbnail
 
 
@@ -56,7 +58,7 @@ class SampleTally(Tally):
     def result(self):
         if not self.thumbnails[0].count:
             return {}
-        scores = {"thumbnail_frechet": frechet(*self.thumbnails)}
+        scores = {FRECHET: frechet(*self.thumbnails)}
         if self.judge:
             scores = {"accuracy": self.right / self.features[0].count, "frechet": frechet(*self.features), **scores}
         return scores

@@ -8,7 +8,7 @@ import tensorflow as tf
 import keras_vit
 from keras_vit.config import Augment, Data, Generate, Optim, Recipe
 from keras_vit.runs import sampled
-from keras_vit.tasks.generate.generate import VelocityLoss
+from keras_vit.tasks.generate.velocity_loss import VelocityLoss
 from tests.dits import small
 from tests.marks import fuller
 from tests.tasks.harness import run_task_test
