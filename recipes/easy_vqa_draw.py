@@ -9,9 +9,12 @@ The drawings are from https://github.com/vzhou842/easy-VQA, 64 x 64 pixels, with
 writes their captions. The second copies them without three of the 24 pairs of a color and a shape, which are in the
 split `new` alone: `evaluate runs/easy_vqa_draw data.test=new` draws these. The judge, `easy_vqa_captions`, writes the
 caption of each drawn image: it must be what was asked for.
+
+It writes the caption of 91.3 % of 777 images of `test`, and of 92.2 % of 103 images of `new`. One run, 50 minutes on
+two CPU cores that did much other work; at the pace of the fastest epochs, it takes 21 minutes.
 """
 
-from keras_vit.config import Data, Generate, Optim, Recipe
+from keras_vit.config import Data, Generate, Optim, Reached, Recipe
 
 recipe = Recipe(
     name="easy_vqa_draw",
@@ -21,6 +24,8 @@ recipe = Recipe(
                predicts="image"),  # a patch has twice as many values as a token
     data=Data(source="folder:drawings", train="train[:96%]", validation="train[96%:]", test="test", batch_size=64),
     optim=Optim(optimizer="muon", epochs=100, learning_rate=1e-2, weight_decay=0.0, warmup_epochs=1.0, ema=0.999),
+    reached=Reached(scores=(("exact match", 0.9125), ("exact match on new", 0.9223)), minutes=50.0,
+                    device="2 CPU cores, x86-64", commit="e1921ec6", note="the cores were shared with other work"),
 )  # fmt: skip
 
 NEW = {"a teal triangle", "a yellow circle", "a blue rectangle"}
