@@ -1,8 +1,14 @@
-"""Options of earlier versions. Files can be read if these options are unset in them."""
+"""Options that earlier versions had, or had not. Files can be read if the former are unset in them."""
 
 REMOVED = {
     # name: (its unset value, the replacement)
     "optim.image_sizes": ([], "Training begins at the full image size. For shorter training, set model.patch_dropout."),
+}
+
+ADDED = {  # options by task, and their values in runs of versions before them, whose hashes are without them
+    "Caption": {"task.start": "", "task.marks": []},
+    "Generate": {"task.autoencoder": None, "task.shift": 1.0},
+    "Restore": {"task.jobs": []},
 }
 
 
