@@ -5,9 +5,11 @@ import re
 from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.checkpoints.describe import class_names, describe, recognize
 from keras_vit.checkpoints.files.fetch import fetch
+from keras_vit.checkpoints.files.own import JOBS
 from keras_vit.checkpoints.files.read import open_checkpoint
 from keras_vit.checkpoints.formats import huggingface_yolos, rf_detr
 from keras_vit.checkpoints.match import matching
+from keras_vit.models.inputs import metadata_of
 
 PARTS = ("head/", "queries/", "masks/", "job_")  # with which the paths of a head's weights begin
 
@@ -41,6 +43,8 @@ def load_head(model, source, classes):
             return _load_sets(model, head, description, classes)
         source_classes = names_of(checkpoint, len(classes))
         unnamed = source_classes == () and form is huggingface_yolos.FORMAT  # whose shapes alone decide
+        if (checkpoint.notes or {}).get(JOBS) != metadata_of(model).get(JOBS):
+            return None
         dense = encoder.get("pooling") == "none" or encoder.get("maps")
         if not dense or not (unnamed or source_classes == classes):
             return None

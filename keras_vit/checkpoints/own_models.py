@@ -135,6 +135,12 @@ def load_own(model, source, options, sha256=None):
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
     draws = structures[0] == "dit"
+    kinds = [[type(operation).__name__ for operation in each.operations] for each in (model, other)]
+    if draws and kinds[0] != kinds[1]:  # what is computed between layers, such as a velocity from an image
+        raise ValueError(
+            f"The model in {str(path)!r} must predict what the one to fill does: see `predicts` of `dit`. Received: "
+            "another computation"
+        )
     parts, others = (_parts(each, structures[0]) for each in (model, other))
     pairs = zip(_settings(parts), _settings(others))
     if wrong := next((pair for pair in pairs if pair[0] != pair[1]), None):

@@ -44,7 +44,9 @@ def page(target):
         return drawing_page(loaded)
     task, size, source = loaded.task, loaded.size, loaded.bound.data.source
     if size[-1] not in (1, 3):
-        raise ValueError(f"The model must take images with 1 or 3 channels. Received: {str(target)!r}, with {size[-1]}")
+        raise ValueError(
+            f"The model must take images with 1 or 3 channels. Received: {loaded.bound.name!r}, with {size[-1]}"
+        )
     looks, read_image = looks_of(loaded), reader(loaded)
     see = seeing(loaded, looks, BARS if len(loaded.class_names) <= BARS else BARS // 2)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -65,12 +66,12 @@ def measured(models, data, *, examples=EXAMPLES, tests=None, epochs=None, seed=0
     recipes = [each if isinstance(each, Recipe) else cookbook.load_recipe(each) for each in data]
     for recipe in recipes:
         _check(recipe)
-    unnamed = [model for model in models if epochs and not isinstance(model, str)]
+    unnamed = [model for model in models if epochs and not isinstance(model, (str, os.PathLike))]
     if unnamed:
         raise ValueError(f"Models to be fine-tuned must be named. Received: {checks.shown(unnamed[0])}")
     embedders = [Embedder(model) for model in models]
-    for recipe in recipes:
-        train, test = _sources(recipe, examples, tests, seed)
+    sets = [_sources(recipe, examples, tests, seed) for recipe in recipes]
+    for recipe, (train, test) in zip(recipes, sets):
         images = [_images(source) for source in (train, test)]
         for model, embedder in zip(models, embedders):
             vectors = [embedder(each) for each in images]
@@ -135,7 +136,7 @@ def _finetuned(recipe, model, embedder, train, test, epochs):
     arguments = {"weights": model, "image_size": embedder.model.input_shape[1:3], "channels": train.channels[-1]}
     warmup = min(recipe.optim.warmup_epochs, epochs / 5)
     recipe = override(dataclasses.replace(recipe, model=arguments, reached=None, weights=None),
-                      {"optim.epochs": epochs, "optim.warmup_epochs": warmup})  # fmt: skip
+                      {"optim.epochs": epochs, "optim.warmup_epochs": warmup, "optim.patience": None})  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         _, history = fit(recipe, folder, train=train, validation=test, verbose=0)
     return float(history["val_accuracy"][-1])

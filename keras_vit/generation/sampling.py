@@ -66,8 +66,7 @@ def sample(
     Raises:
         ValueError: For another model, such as a published DiT without the settings of its noise; if there is no decoder
             where it is looked for; for labels that the model lacks, a text without a word or with too many, a negative
-            guidance, no step, or another argument
-            outside the above; if the model returns numbers that are not finite.
+            guidance, no step, or another argument outside the above; if the model returns numbers that are not finite.
 
     Warns:
         UserWarning: If the guidance is so large that most values are far outside the range of pixels: they are clipped.

@@ -57,15 +57,13 @@ class ReadsTexts:
         """
         if self.words or self.tokens or source.targets["texts"].dtype != object:
             return self
-        metadata = stated_by(start) or ({"tokens": start} if published else {})
-        if metadata.get("tokens") in FAMILIES:  # of a published file: its family alone, and no address
-            metadata = {**metadata, "tokens": ""}
-        if not (metadata.get("words") or metadata.get("tokens")):
+        known = _known(stated_by(start) or ({"tokens": start} if published else {}))
+        if not (known["words"] or known["tokens"]):
             raise ValueError(
                 "A model to start from needs the tokenizer that it was trained with: task.tokens, or task.words. "
                 f"Received: none with {str(start)!r}"
             )
-        return dataclasses.replace(self, words=tuple(metadata.get("words") or ()), tokens=metadata.get("tokens") or "")
+        return dataclasses.replace(self, **known)
 
     def check_words_of(self, start):
         """Raises ValueError if the vocabulary differs from the one of a trained model, `start`."""
@@ -77,8 +75,9 @@ class ReadsTexts:
             )
 
     def of_model(self, model):
-        table = _stated_of(model).get("words")
-        return dataclasses.replace(self, words=tuple(table)) if table and not self.words else self
+        if self.words or self.tokens:
+            return self
+        return dataclasses.replace(self, **_known(_stated_of(model)))
 
     def new_tower(self, options, dtype=None):
         """Returns a `text_tower` for the task's ids and words, without what `OWN` names.
@@ -236,14 +235,24 @@ def _all(texts):
 def stated_by(source):
     """Returns the metadata of the vocabulary in a run or a `.keras` file; `{}` for any other source."""
     from keras_vit.checkpoints.own_models import own_file
+    from keras_vit.checkpoints.pretrained import location
 
-    path = own_file(source)
+    path = own_file(location(source) or source)
     if path and not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     if not path:
         return {}
     check_packed(path)
     return _stated_of(keras.models.load_model(path, compile=False))
+
+
+def _known(metadata):
+    """Returns the options `words` and `tokens` by the metadata of a layer `words`.
+
+    Of a published file it may have the tokenizer's family alone, which is no address.
+    """
+    tokens = metadata.get("tokens") or ""
+    return {"words": tuple(metadata.get("words") or ()), "tokens": "" if tokens in FAMILIES else tokens}
 
 
 def _stated_of(model):

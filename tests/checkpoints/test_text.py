@@ -111,7 +111,7 @@ def test_wrong_parts_are_refused(tmp_path):
     wrong = [
         (
             dict(source=clip, part="words"),
-            "`part` must be one of None, 'image', 'text', 'both'. Received: part='words'",
+            "`part` must be one of None, 'image', 'text', 'both', 'encoder', 'decoder'. Received: part='words'",
         ),
         (dict(source=vit, part="text"), "must have a text tower of huggingface, openai, google. Received: a file with"),
         (dict(source=vit, part="both"), "must have a text tower of"),

@@ -78,7 +78,7 @@ def segmenter(monkeypatch):
     def outputs(trained, files, ids, keeps, finish):
         return (Output(file, np.zeros(3), keeps(file.read_bytes()), None) for file in files)
 
-    monkeypatch.setattr(predictions, "load_run", lambda target: run)
+    monkeypatch.setattr(predictions, "load_run", lambda target, job=None: run)
     monkeypatch.setattr(predictions, "draws_images", lambda trained: False)
     monkeypatch.setattr(predictions, "outputs", outputs)
 

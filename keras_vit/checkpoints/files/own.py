@@ -17,7 +17,8 @@ from keras_vit.models.outputs import labels_beside
 from keras_vit.models.vilt import WORDS_METADATA
 from keras_vit.utils.packed import check_packed
 
-HEAD_METADATA = ("temperature", "thresholds", GIVES)  # metadata that belongs to a head
+JOBS = "jobs"  # names of the jobs of a head for several
+HEAD_METADATA = ("temperature", "thresholds", JOBS, GIVES)  # metadata that belongs to a head
 ROWS = (Row("{path}", "{path}", SAME),)
 SAVED = "the saved model"
 OF_TASKS = ("queries", "masks", "features", "places", "logits", "job_[^/]*")  # patterns of names of tasks' own layers

@@ -10,7 +10,7 @@ from keras_vit.models.captioner import captioner, is_captioner
 from keras_vit.models.text_decoder import text_decoder
 from keras_vit.tasks import refusals
 from keras_vit.tasks.caption.caption_writer import caption_writer
-from keras_vit.tasks.caption.starting import loaded, marks_by
+from keras_vit.tasks.caption.starting import loaded, marks_by, marks_of
 from keras_vit.tasks.caption.word_loss import WordLoss
 from keras_vit.tasks.caption.word_tally import WordTally
 from keras_vit.tasks.measured import Measured
@@ -68,6 +68,11 @@ class Caption(TextTask):
         for name in OWN:
             if name in self.text:
                 raise ValueError(f"The task sets the decoder's {name}. Received: task.text={self.text!r}")
+        if self.marks and not (self.start and len(self.marks) == 3):
+            raise ValueError(
+                "task.marks are three ids, which are read from task.start: leave them out. "
+                f"Received: task.marks={self.marks}, task.start={self.start!r}"
+            )
         if self.start and (self.text or set(recipe.model) - SIZES):
             raise ValueError(
                 "A model of task.start has its own sizes: leave task.text out; `model` may have image_size. "
@@ -86,7 +91,7 @@ class Caption(TextTask):
     def model(self, **arguments):
         """Builds the model from images and ids to logits, `(batch, words, vocabulary)`."""
         if self.start:
-            return loaded(self, arguments.get("image_size"))
+            return loaded(self, arguments.get("image_size"), arguments.get("channels"))
         options = {**arguments, "num_classes": 0, "pooling": "none"}
         image = self.vit(**{**options, **({"head": "new"} if options.get("weights") else {})})
         rows, start, end, pad = self._marks()
@@ -118,7 +123,10 @@ class Caption(TextTask):
         )
 
     def of_model(self, model):
-        return super().of_model(model) if is_captioner(model) else self
+        if not is_captioner(model):
+            return self
+        task = super().of_model(model)
+        return dataclasses.replace(task, marks=marks_of(model)) if task.start and not task.marks else task
 
     def compiled(self, source):
         return {"loss": WordLoss(self.label_smoothing), "weighted_metrics": []}

@@ -6,12 +6,13 @@ from keras_vit.models.captioner import MARKS, is_captioner, words_of
 from keras_vit.utils import checks
 
 
-def loaded(task, image_size=None):
+def loaded(task, image_size=None, channels=None):
     """Returns the model of `task.start`, which writes as before, with the task's tokenizer in its metadata.
 
     Args:
         task: A `Caption` with `start`.
         image_size: Size of the images, an integer or `(height, width)`; `None` for the model's own.
+        channels: Channels of the images; `None` for the model's own.
 
     Raises:
         ValueError: For another kind of model, or one that does not fit the task's texts or images.
@@ -25,6 +26,10 @@ def loaded(task, image_size=None):
         raise ValueError(
             f"Images must be as large as the model of task.start takes them, {image.input_shape[1:3]}. "
             f"Received: model.image_size={image_size}"
+        )
+    if channels not in (None, image.input_shape[-1]):
+        raise ValueError(
+            f"The model of task.start takes {image.input_shape[-1]} channels. Received: model.channels={channels}"
         )
     task.check_words_of(task.start)
     words = words_of(text)
@@ -53,7 +58,12 @@ def marks_by(start):
 
     They may differ from those of its tokenizer: TrOCR begins with the id that ends a text, BLIP with one of its own.
     """
-    metadata = words_of(_writer(start).get_layer("text")).metadata
+    return marks_of(_writer(start))
+
+
+def marks_of(model):
+    """Returns the ids of start, end and padding with which a captioner writes."""
+    metadata = words_of(model.get_layer("text")).metadata
     return tuple(int(metadata[mark]) for mark in MARKS)
 
 

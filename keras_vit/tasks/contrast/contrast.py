@@ -115,6 +115,11 @@ class Contrast(TextTask):
                 f"Images must be as large as the tower of task.start takes them, {image.input_shape[1:3]}. "
                 f"Received: model.image_size={size}"
             )
+        if arguments.get("channels") not in (None, image.input_shape[-1]):
+            raise ValueError(
+                f"The image tower of task.start takes {image.input_shape[-1]} channels. "
+                f"Received: model.channels={arguments['channels']}"
+            )
         self.check_words_of(self.start)
         if text.input_shape[1] != self.length:
             raise ValueError(

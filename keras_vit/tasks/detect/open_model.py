@@ -26,6 +26,15 @@ def check(task, arguments=None):
     unknown = [name for name in task.head_options["words"] or () if task.classes and name not in task.classes]
     if unknown:
         raise ValueError(f"head.words must name classes. Received: {unknown[0]!r}, not among {task.classes!r}")
+    options, names = task.head_options, task.classes or ()
+    prompts = options["prompts"] or ()
+    without = [prompt for prompt in ([prompts] if isinstance(prompts, str) else prompts) if SLOT not in prompt]
+    if without:
+        raise ValueError(f"Each of head.prompts must have {SLOT} instead of the name. Received: {without[0]!r}")
+    words = [(options["words"] or {}).get(name, name) for name in names]
+    twice = next((word for word in words if words.count(word) > 1), None)
+    if twice is not None:
+        raise ValueError(f"Each class needs words of its own. Received: {twice!r} for two classes")
     if arguments is None:
         return
     if arguments.get("weights") is None:

@@ -65,7 +65,8 @@ class ByTexts:
         return ReadsTexts.read(self.task, source, training)
 
     def of_model(self, model):
-        return {"words": ReadsTexts.of_model(self.task, model).words}
+        task = ReadsTexts.of_model(self.task, model)
+        return {"words": task.words, "tokens": task.tokens}
 
     def fits(self, model):
         """Returns whether the model is a DiT of texts of the task's length, and of its words if it has any yet."""
@@ -83,6 +84,9 @@ class ByTexts:
         words = tower.get_layer("words")
         words.metadata = words.metadata | {EMPTY: self.none().tolist()}
         return dit(text=tower, **arguments)
+
+    def check_weights(self, source):
+        self.task.check_words_of(source)
 
     def prepare(self, examples, seed):
         from keras_vit.data.augment.flow import apart

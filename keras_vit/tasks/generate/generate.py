@@ -8,17 +8,16 @@ import numpy as np
 
 from keras_vit.generation.latents import decoded, decoder_at
 from keras_vit.generation.sampler import by_steps, drawn
-from keras_vit.generation.sampling import UNGUIDED, as_bytes
+from keras_vit.generation.sampling import as_bytes
 from keras_vit.models import kinds
-from keras_vit.models.autoencoder import AUTOENCODER
 from keras_vit.models.dit import ARGUMENTS
 from keras_vit.models.inputs import image_shape, metadata_of
-from keras_vit.models.schedules import SHIFT
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.generate.by_labels import ByLabels
 from keras_vit.tasks.generate.by_texts import ByTexts
 from keras_vit.tasks.generate.latent_learner import LatentLearner
+from keras_vit.tasks.generate.noted import note
 from keras_vit.tasks.generate.velocity_loss import VelocityLoss
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.texts import ReadsTexts
@@ -200,17 +199,13 @@ class Generate(ReadsTexts, Task):
         """Builds the DiT: from images, times and labels or texts to velocities, as in the class docstring."""
         model = self.rules.model(**arguments)
         kinds.note(model, self.gives)
-        metadata_of(model).update({} if self.label_drop else {UNGUIDED: True})
-        metadata_of(model).update({} if self.shift == 1 else {SHIFT: self.shift})
-        if self.autoencoder:
-            from keras_vit.checkpoints.autoencoder import address
-
-            metadata_of(model)[AUTOENCODER] = address(self.autoencoder)
         if weights is not None:
             from keras_vit.checkpoints import load_weights
             from keras_vit.checkpoints.pretrained import location
 
+            self.rules.check_weights(location(weights) or weights)
             load_weights(model, location(weights) or weights)
+        note(self, metadata_of(model))
         return model
 
     def teacher_for(self, model, given=None):

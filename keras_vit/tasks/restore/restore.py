@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import keras
 import numpy as np
 
-from keras_vit.models.inputs import fed
+from keras_vit.models.inputs import fed, metadata_of
 from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.restore import jobs as several
@@ -175,6 +175,7 @@ class Restore(Task):
         add = AddToImage(scale=self.scale, keep_brightness=self.gray, name="pixels", dtype="float32")
         if self.jobs:
             self._check_sides(encoder.input_shape[1:3])
+            metadata_of(encoder)["jobs"] = list(self.jobs)
             inputs, changes = several.by_job(encoder, features, self, changed)
             output = add([encoder.input, changes])
             return several.plain(dense.finished(encoder, output, arguments, self.classes, "restorer", inputs))

@@ -119,7 +119,8 @@ class Described(Rules):
         return {**examples, "texts": texts, "segmentation_masks": masks}
 
     def of_model(self, model):
-        return {"words": ReadsTexts.of_model(self.task, model).words}
+        task = ReadsTexts.of_model(self.task, model)
+        return {"words": task.words, "tokens": task.tokens}
 
     def fits(self, model):
         return model.output_shape[-1] == 1

@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import config
 from keras_vit.config import Augment, Caption, Data, Optim, Recipe
+from keras_vit.tasks.caption import starting
 from keras_vit.training import devices
 from tests.marks import fuller, slow
 from tests.tasks.harness import run_task_test
@@ -71,6 +72,7 @@ def test_a_run_is_trained_further(tmp_path, monkeypatch, pictures):
     )
     assert trained.task.words == keras_vit.load_run(tmp_path / "first").task.words
     shutil.rmtree(tmp_path / "first")
+    starting.marks_by.cache_clear()
     assert keras_vit.predict(trained.run, [pictures / "0.png"]) and keras_vit.evaluate(trained.run)
 
 
@@ -113,6 +115,8 @@ def test_texts_with_a_start_are_written_after_it(pictures):
             "leave out model.num_classes and model.pooling. Received: model.pooling",
         ),
         ({}, {"augment": Augment(flip=True)}, "A flip may change the text"),
+        (dict(marks=(5, 6, 7)), {}, "read from task.start: leave them out. Received: task.marks="),
+        (dict(start="runs/a", marks=(5,)), {"model": {"image_size": 8}}, "are three ids.* Received: task.marks="),
     ],
 )
 def test_options_that_do_not_fit(task, changes, message):

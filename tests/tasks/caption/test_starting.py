@@ -11,6 +11,7 @@ import keras_vit
 from keras_vit.config import Caption
 from keras_vit.data.memory import Source
 from keras_vit.data.readers.texts import together
+from keras_vit.tasks.caption import starting
 from tests.captions import FOLDER, marks_of, numbers, original, small
 
 TOKENS = FOLDER.parent / "tokens"
@@ -55,6 +56,11 @@ def test_a_published_model_answers_as_before_and_keeps_its_tokenizer(case, tmp_p
     before = inputs["texts"].numpy()
     expected = original(case)({"images": images, "texts": before})
     np.testing.assert_allclose(numbers(model({"images": images, "texts": before})), numbers(expected), atol=1e-5)
+    asked = Caption(start=folder, length=10)  # as a run's file has it: what was read of the start is in the model
+    starting.marks_by.cache_clear()
+    assert asked.of_model(model) == task and asked.of_model(model).on(source) == task
+    row = np.append(words.numpy()[1][words.numpy()[1] >= 0], 0.9)
+    assert asked.of_model(model).answer(row) == task.answer(row)
     model.save(tmp_path / "m.keras")
     again = keras_vit.generate_text(keras.models.load_model(tmp_path / "m.keras"), images[:1], length=10)
     assert again.texts == keras_vit.generate_text(model, images[:1], tokens=folder, length=10).texts
@@ -69,6 +75,8 @@ def test_what_does_not_fit_is_refused(tmp_path):
         ValueError, match="that of task.start, with 30 ids and the end 3. Received: 4 ids and the end 1"
     ):
         Caption(start=start, length=8, words=words).model()
+    with pytest.raises(ValueError, match="takes 3 channels. Received: model.channels=1"):
+        Caption(start=start, length=8).model(channels=1)
     with pytest.raises(ValueError, match=r"takes them, \(8, 8\). Received: model.image_size=16"):
         Caption(start=start, length=8).model(image_size=16)
     source = Source(np.zeros((1, 8, 8, 3), "uint8"), {"texts": together([("a",)])})

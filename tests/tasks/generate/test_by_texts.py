@@ -13,6 +13,7 @@ from keras_vit import config
 from keras_vit.config import Augment, Data, Generate, Optim, Recipe
 from keras_vit.data.memory import Source
 from keras_vit.data.readers.texts import together
+from keras_vit.models.inputs import metadata_of
 from keras_vit.runs import results, sampled
 from tests.marks import QUICKLY, fuller
 from tests.tasks.harness import run_task_test
@@ -151,6 +152,22 @@ def test_a_model_of_other_words_is_no_start(tmp_path):
     assert keras_vit.sample(loaded, "red", steps=1).shape == (1, 8, 8, 3)
     with pytest.raises(ValueError, match="must compute what the one to fill does: block_0 with num_heads"):
         dataclasses.replace(one, tower=dict(width=16, depth=1, num_heads=4)).model(**further)
+    with pytest.raises(ValueError, match="Words must be those of the model to start from, 7: leave"):
+        dataclasses.replace(one, words=(*WORDS[:4], "red", "image", "blue")).model(**further)
+    with pytest.raises(ValueError, match="must predict what the one to fill does: see `predicts`"):
+        one.model(**{**further, "predicts": "output"})
+
+
+def test_a_start_does_not_say_how_the_task_trains(tmp_path):
+    """Weights of a run with other options: the model's file says those of this task."""
+    one = dataclasses.replace(TASK, words=WORDS, shift=2.0)
+    one.model(**MODEL).save(tmp_path / "one.keras")
+    further = {**MODEL, "weights": str(tmp_path / "one.keras")}
+    assert metadata_of(one.model(**further))["shift"] == 2.0
+    other = dataclasses.replace(one, shift=8.0, label_drop=0.0, guidance=1.0).model(**further)
+    assert metadata_of(other)["shift"] == 8.0 and metadata_of(other)["unguided"]
+    plain = dataclasses.replace(one, shift=1.0).model(**further)
+    assert not {"shift", "unguided", "autoencoder", "schedule"} & {*metadata_of(plain)}
 
 
 def test_files_of_runs_of_labels_are_as_before():

@@ -172,3 +172,18 @@ def test_scores_are_by_job():
     said = TASK.caption(outputs[2], {name: values[2] for name, values in examples.items()})
     assert said == f"denoise25: {wanted:.2f} dB, without the model 100.00 dB"
     assert dataclasses.replace(TASK, jobs=()).inputs == ("images",)
+
+
+def test_heads_are_loaded_by_their_jobs(model, tmp_path):
+    model.save(tmp_path / "m.keras")
+
+    def head(task):
+        made = task.model(**SMALL, weights=str(tmp_path / "m.keras"))
+        return np.concatenate([np.ravel(w) for w in made.weights if w.path.startswith("job_")])
+
+    mine = np.concatenate([np.ravel(w) for w in model.weights if w.path.startswith("job_")])
+    np.testing.assert_array_equal(head(TASK), mine)
+    other = dataclasses.replace(TASK, jobs=(NAMES[1], NAMES[0], *NAMES[2:]))
+    assert not np.array_equal(head(other), mine)
+    with pytest.raises(ValueError, match="with this head and these classes"):
+        other.model(**SMALL, weights=str(tmp_path / "m.keras"), head="require")
