@@ -10,6 +10,7 @@ from keras_vit.generation.latents import decoded, decoder_at
 from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.generation.sampling import as_bytes
 from keras_vit.models import kinds
+from keras_vit.models.autoencoder import AUTOENCODER
 from keras_vit.models.dit import ARGUMENTS
 from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.tasks import refusals
@@ -189,7 +190,10 @@ class Generate(ReadsTexts, Task):
         return self.rules.read(source, training)
 
     def of_model(self, model):
-        return replace(self, **self.rules.of_model(model))
+        known = self.rules.of_model(model)
+        if self.autoencoder:  # where it was found, whatever the folder is now
+            known = {**known, "autoencoder": metadata_of(model).get(AUTOENCODER, self.autoencoder)}
+        return replace(self, **known)
 
     def fits(self, model):
         """Returns whether the model is a DiT of the task's classes, or of its words."""

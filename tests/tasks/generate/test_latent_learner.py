@@ -80,6 +80,13 @@ def test_generate_in_latents(tmp_path, monkeypatch, autoencoder):
     assert set(keras_vit.evaluate(run)[run.file]) == {"thumbnail_frechet"}
 
 
+def test_a_trained_task_knows_where_its_autoencoder_was():
+    """Whatever the folder is from which it is asked later."""
+    task = recipe("vae").task
+    assert task.of_model(keras_vit.dit(**MODEL, metadata={AUTOENCODER: "/there/vae"})).autoencoder == "/there/vae"
+    assert task.of_model(keras_vit.dit(**MODEL)) == task
+
+
 def test_color_jitter_is_of_images(tmp_path):
     """Which have other channels than the latents."""
     from keras_vit.data import pipeline
