@@ -14,6 +14,7 @@ from keras_vit.tasks.base import Task
 from keras_vit.text import learn_words, tokenizer
 from keras_vit.text.families import FAMILIES, UNKNOWN
 from keras_vit.text.unknown import parts_of, unknown_in
+from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import quoted, warn
@@ -230,6 +231,26 @@ def _made(words, tokens, length, long):
 
 def _all(texts):
     return [text for several in texts for text in several]
+
+
+def sizes_for(start, image_size):
+    """Returns the sizes with which `from_pretrained` loads `task.start`: those of a run stay as they are."""
+    from keras_vit.checkpoints.own_models import own_file
+
+    return {} if image_size is None or own_file(start) else {"image_size": image_size}
+
+
+def check_images(image, image_size=None, channels=None):
+    """Raises ValueError unless an image tower of `task.start` takes images of a recipe's `model`, where it says."""
+    if image_size is not None and image.input_shape[1:3] != checks.pair("image_size", image_size):
+        raise ValueError(
+            f"Images must be as large as the tower of task.start takes them, {image.input_shape[1:3]}. "
+            f"Received: model.image_size={image_size}"
+        )
+    if channels not in (None, image.input_shape[-1]):
+        raise ValueError(
+            f"The image tower of task.start takes {image.input_shape[-1]} channels. Received: model.channels={channels}"
+        )
 
 
 def stated_by(source):

@@ -3,7 +3,7 @@
 import functools
 
 from keras_vit.models.captioner import MARKS, is_captioner, words_of
-from keras_vit.utils import checks
+from keras_vit.tasks.texts import check_images, sizes_for
 
 
 def loaded(task, image_size=None, channels=None):
@@ -17,20 +17,9 @@ def loaded(task, image_size=None, channels=None):
     Raises:
         ValueError: For another kind of model, or one that does not fit the task's texts or images.
     """
-    from keras_vit.checkpoints.own_models import own_file
-
-    sizes = {} if image_size is None or own_file(task.start) else {"image_size": image_size}
-    model = _writer(task.start, **sizes)
+    model = _writer(task.start, **sizes_for(task.start, image_size))
     image, text = model.get_layer("image"), model.get_layer("text")
-    if image_size is not None and image.input_shape[1:3] != checks.pair("image_size", image_size):
-        raise ValueError(
-            f"Images must be as large as the model of task.start takes them, {image.input_shape[1:3]}. "
-            f"Received: model.image_size={image_size}"
-        )
-    if channels not in (None, image.input_shape[-1]):
-        raise ValueError(
-            f"The model of task.start takes {image.input_shape[-1]} channels. Received: model.channels={channels}"
-        )
+    check_images(image, image_size, channels)
     task.check_words_of(task.start)
     words = words_of(text)
     if task.length > words.length:

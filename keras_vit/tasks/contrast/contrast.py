@@ -12,7 +12,7 @@ from keras_vit.tasks import refusals
 from keras_vit.tasks.contrast.pair_loss import PairLoss
 from keras_vit.tasks.contrast.recall_tally import RecallTally
 from keras_vit.tasks.measured import Measured
-from keras_vit.tasks.texts import OWN, TextTask
+from keras_vit.tasks.texts import OWN, TextTask, check_images, sizes_for
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 
@@ -103,23 +103,12 @@ class Contrast(TextTask):
         return two_towers(image, text, pairs=True, **FIRST[self.loss])
 
     def _started(self, arguments):
-        from keras_vit.checkpoints.own_models import own_file
         from keras_vit.checkpoints.pretrained import from_pretrained
 
-        size = arguments.get("image_size")
-        sizes = {} if size is None or own_file(self.start) else {"image_size": size}
-        model = from_pretrained(self.start, part="both", **sizes)
+        given = [arguments.get(name) for name in ("image_size", "channels")]
+        model = from_pretrained(self.start, part="both", **sizes_for(self.start, given[0]))
         image, text, similarity = map(model.get_layer, TOWERS)
-        if size is not None and image.input_shape[1:3] != checks.pair("image_size", size):
-            raise ValueError(
-                f"Images must be as large as the tower of task.start takes them, {image.input_shape[1:3]}. "
-                f"Received: model.image_size={size}"
-            )
-        if arguments.get("channels") not in (None, image.input_shape[-1]):
-            raise ValueError(
-                f"The image tower of task.start takes {image.input_shape[-1]} channels. "
-                f"Received: model.channels={arguments['channels']}"
-            )
+        check_images(image, *given)
         self.check_words_of(self.start)
         if text.input_shape[1] != self.length:
             raise ValueError(
