@@ -115,7 +115,7 @@ def address(source):
 
 
 def refuse_whole(files, request):
-    """Raises ValueError for the files of an autoencoder of which no part is asked for."""
+    """Raises ValueError if a file is an autoencoder and the caller asks for no part of it."""
     if files.encodes and request.part in (None, "image") and not any(map(FIRST.fullmatch, files.shapes)):
         raise ValueError(
             "Of an autoencoder, a part is loaded: part='decoder', from latents to images, or part='encoder'. "

@@ -23,7 +23,7 @@ def is_pipeline(folder):
 
 
 def folders(folder, part, source):
-    """Returns the names of the folders of which weights are needed, where a caller asks for a part.
+    """Returns the names of the folders whose weights a part needs.
 
     Raises:
         ValueError: If the folder is no DiT's, and none of its autoencoder is asked for; if it lacks one.
