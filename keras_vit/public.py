@@ -131,9 +131,11 @@ from keras_vit.runs.results import evaluate as evaluate
 from keras_vit.runs.trained import load_run as load_run
 from keras_vit.tasks import Answer as Answer
 from keras_vit.tasks import Caption as Caption
+from keras_vit.tasks import CaptionClips as CaptionClips
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import ClassifyClips as ClassifyClips
 from keras_vit.tasks import Contrast as Contrast
+from keras_vit.tasks import ContrastClips as ContrastClips
 from keras_vit.tasks import Depth as Depth
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Generate as Generate

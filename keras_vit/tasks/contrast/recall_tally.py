@@ -11,6 +11,7 @@ TIE = 1e-6  # cosines that differ by less are ties, which count against the hit
 KEPT = 5000  # images whose thumbnails are kept for figures
 SIDE = 64  # pixels of a thumbnail's longer side, up to twice as many
 SHOWN = 8  # pairs in a figure
+FRAMES = 4  # of a clip in a figure
 
 
 class RecallTally(Tally):
@@ -38,7 +39,8 @@ class RecallTally(Tally):
         """Counts a batch.
 
         Args:
-            examples: `"texts"`, ids, `(batch, length)`, and `"images"`, `(batch, height, width, channels)`, 0..255.
+            examples: `"texts"`, ids, `(batch, length)`, and `"images"`, `(batch, height, width, channels)`, 0..255; or
+                clips, of which a few frames are shown side by side.
             outputs: Embeddings of each image and its text, `(batch, 2, width)`. Their lengths do not matter.
 
         Returns:
@@ -48,8 +50,9 @@ class RecallTally(Tally):
         lengths = np.maximum(np.linalg.norm(outputs, axis=-1, keepdims=True), 1e-12)
         self.kept.append(((outputs / lengths).astype("float16"), np.asarray(examples["texts"])))
         if self.keep and sum(map(len, self.pictures)) < KEPT:
-            step = max(max(examples["images"].shape[1:3]) // SIDE, 1)
-            small = np.asarray(examples["images"])[:, ::step, ::step]
+            images = in_a_row(np.asarray(examples["images"]))
+            step = max(max(images.shape[1:3]) // SIDE, 1)
+            small = images[:, ::step, ::step]
             self.pictures.append(np.clip(np.rint(small), 0, 255).astype("uint8"))
         return np.prod(outputs / lengths, axis=1).sum(-1)
 
@@ -93,6 +96,14 @@ class RecallTally(Tally):
         vectors, texts = self.arrays()
         ids, places, own = np.unique(texts, axis=0, return_index=True, return_inverse=True)
         return vectors[:, 0], vectors[places, 1], ids, own.ravel()
+
+
+def in_a_row(clips):
+    """Returns frames of each clip side by side, `(batch, height, frames * width, channels)`; images as they are."""
+    if clips.ndim == 4:
+        return clips
+    places = np.linspace(0, clips.shape[1] - 1, min(clips.shape[1], FRAMES)).round().astype(int)
+    return np.concatenate(np.moveaxis(clips[:, places], 1, 0), axis=2)
 
 
 def ranks_of(images, texts, own):
