@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.models.backbone import image_tower, input_shape_of
+from keras_vit.models.backbone import image_tower, input_shape_of, keeper
 from keras_vit.utils.keras_private import sublayers
 
 IMAGES, CLIPS = 4, 5  # axes of a batch of images, and of clips
@@ -63,7 +63,7 @@ def table_of(model):
 
 def metadata_of(model):
     """Returns the metadata that are saved with a model, or with its image tower: a dictionary that may be changed."""
-    return image_tower(model).get_layer("rescale").metadata
+    return keeper(image_tower(model)).metadata
 
 
 def fed(examples, inputs):

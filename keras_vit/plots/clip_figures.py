@@ -55,6 +55,27 @@ def write_animation(path, clips, maps):
     frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=DURATION, loop=0)
 
 
+def in_a_row(clips, maps=None):
+    """Returns frames of each clip side by side, four at most; images stay as they are.
+
+    Args:
+        clips: Array, `(batch, frames, height, width, channels)`; or images, of an axis less.
+        maps: Heat maps of them, `(batch, words, steps, rows, columns)`; of images of an axis less.
+
+    Returns:
+        `(batch, height, n * width, channels)` of n frames; with `maps` also `(batch, words, rows, n * columns)`.
+    """
+    clips = np.asarray(clips)
+    if clips.ndim == 4:
+        return clips if maps is None else (clips, maps)
+    frames = clips.shape[1]
+    places = np.linspace(0, frames - 1, min(frames, canvas.FRAMES)).round().astype(int)
+    row = np.concatenate([clips[:, place] for place in places], axis=2)
+    if maps is None:
+        return row
+    return row, np.concatenate([maps[:, :, place * maps.shape[2] // frames] for place in places], axis=-1)
+
+
 def _check(clips, maps):
     if np.ndim(clips) != 5 or np.ndim(maps) != 4 or len(clips) != len(maps) or not len(clips):
         raise ValueError(

@@ -4,21 +4,25 @@ import os
 
 import numpy as np
 
+from keras_vit.models.by_frames import is_by_frames
 from keras_vit.models.metadata import metadata
 from keras_vit.utils import checks, clip_files
 from keras_vit.utils.sampling import frame_indices
 
-RULE = {"stride": 1, "segments": False}  # see `frame_indices`
+RULE = {"stride": 1, "segments": False}  # see `frame_indices`; by frames alone, `segments` is the rule
 
 
 def frames_rule(model):
     """Returns how the frames of a model's clips are sampled, from the metadata of its first layer.
 
+    Without them, a model that sees each frame alone has one of each of as many parts; any other, neighbors.
+
     Raises:
         ValueError: For an invalid rule, such as one from a damaged file.
     """
     about = metadata(model)
-    rule = {**RULE, **(about.get("frames") or (about.get("evaluation") or {}).get("frames") or {})}
+    stated = about.get("frames") or (about.get("evaluation") or {}).get("frames") or {}
+    rule = {**RULE, "segments": is_by_frames(model), **stated}
     if type(rule["stride"]) is not int or rule["stride"] < 1 or not isinstance(rule["segments"], bool):
         raise ValueError(f"`frames` of the metadata must have a stride and segments. Received: {checks.shown(rule)}")
     return {name: rule[name] for name in RULE}

@@ -126,7 +126,8 @@ def started(weights, frames, metadata, arguments):
 
     options = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
     own = {name: options.pop(name) for name in ("tubelet", "time_depth") if name in options}
-    model = from_pretrained(weights, metadata=metadata, **options)
+    options |= {"metadata": metadata, "part": "image"}
+    model = from_pretrained(weights, **options)
     if len(model.input_shape) == 4:
         clips = inflated(model, frames=frames, metadata=metadata, **own)
     else:
@@ -135,5 +136,5 @@ def started(weights, frames, metadata, arguments):
             raise ValueError(f"`weights` must be of such a model. Received: weights={str(weights)!r} and {wrong}")
         clips = model if model.input_shape[1] == frames else None
     if clips is None:
-        clips = from_pretrained(weights, frames=frames, metadata=metadata, **options)
+        clips = from_pretrained(weights, frames=frames, **options)
     return clips

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from keras_vit.models.by_frames import by_frames
+from keras_vit.models.inputs import IMAGES, image_shape, metadata_of
 from keras_vit.tasks.clip_task import ClipTask, check_frames
 from keras_vit.tasks.contrast.contrast import Contrast
 
@@ -20,9 +22,14 @@ class ContrastClips(ClipTask, Contrast):
         frames: As in `ClassifyClips`.
         stride: As in `ClassifyClips`.
         sampling: As in `ClassifyClips`.
-        start: Trained towers to start from: a run of `ContrastClips` with as many frames.
+        start: Trained towers to start from, as in `Contrast`: a run of `ContrastClips` with as many frames; or towers
+            of images, such as published CLIP, which then see each frame alone, as `by_frames` has it (CLIP4Clip).
     """
 
     def model(self, **arguments):
         """Builds the model from clips and ids, as in the class docstring, to pairs, `(batch, 2, width)` or wider."""
-        return check_frames(self, Contrast.model(self, **arguments))
+        model = Contrast.model(self, **arguments)
+        if len(image_shape(model)) == IMAGES - 1:
+            model = by_frames(model, self.frames)
+            metadata_of(model)["frames"] = {"stride": self.stride, "segments": self.sampling == "segments"}
+        return check_frames(self, model)

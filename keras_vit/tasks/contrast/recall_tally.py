@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_vit.plots.clip_figures import in_a_row
 from keras_vit.tasks.tally import Tally
 
 PLACES = (1, 5, 10)  # k of recall at k
@@ -11,7 +12,6 @@ TIE = 1e-6  # cosines that differ by less are ties, which count against the hit
 KEPT = 5000  # images whose thumbnails are kept for figures
 SIDE = 64  # pixels of a thumbnail's longer side, up to twice as many
 SHOWN = 8  # pairs in a figure
-FRAMES = 4  # of a clip in a figure
 
 
 class RecallTally(Tally):
@@ -96,14 +96,6 @@ class RecallTally(Tally):
         vectors, texts = self.arrays()
         ids, places, own = np.unique(texts, axis=0, return_index=True, return_inverse=True)
         return vectors[:, 0], vectors[places, 1], ids, own.ravel()
-
-
-def in_a_row(clips):
-    """Returns frames of each clip side by side, `(batch, height, frames * width, channels)`; images as they are."""
-    if clips.ndim == 4:
-        return clips
-    places = np.linspace(0, clips.shape[1] - 1, min(clips.shape[1], FRAMES)).round().astype(int)
-    return np.concatenate(np.moveaxis(clips[:, places], 1, 0), axis=2)
 
 
 def ranks_of(images, texts, own):
