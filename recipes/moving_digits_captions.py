@@ -8,9 +8,13 @@ python -m keras_vit evaluate runs/moving_digits_captions unseen
 The first command writes the clips of the recipe `moving_digits`, the second their captions: `metadata.csv`, with a
 column of splits. Ten of the 80 pairs of a digit and a direction, one of each digit, are held back: their clips to train
 on and to validate are in no split, and those to test in the split `unseen`.
+
+Of 4,394 test clips of the 70 pairs that it learned, 98.68 % get exactly their caption; of 606 clips of the ten others,
+96.37 %: the direction is right in all of these, and each wrong caption names another digit. It took 34 minutes of one
+CPU core, shared with other work. A single run.
 """
 
-from keras_vit.config import CaptionClips, Data, Optim, Recipe
+from keras_vit.config import CaptionClips, Data, Optim, Reached, Recipe
 
 recipe = Recipe(
     name="moving_digits_captions",
@@ -20,6 +24,8 @@ recipe = Recipe(
     data=Data(source="folder:moving_digits", train="train", validation="validation", test="test", batch_size=64,
               columns={"splits": "split"}),
     optim=Optim(optimizer="muon", epochs=2, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.2, xla=False),
+    reached=Reached(scores=(("exact match", 0.9868), ("exact match of unseen pairs", 0.9637)), minutes=34.0,
+                    device="2 CPU cores, x86-64", commit="433c2359", note="one core, shared with other work"),
 )  # fmt: skip
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

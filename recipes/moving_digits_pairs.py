@@ -18,7 +18,7 @@ recipe = Recipe(
                        text=dict(width=64, depth=2, num_heads=4, mlp_dim=128)),
     model=dict(variant=None, image_size=40, channels=1, stem=((24, 2), (48, 2), (96, 2)), patch_size=1, tubelet=2,
                width=96, depth=2, num_heads=4, mlp_dim=192, pooling="gap"),
-    data=Data(source="folder:moving_digits", train="train", validation="validation", test="test", batch_size=64,
+    data=Data(source="folder:moving_digits", train="train[:40%]", validation="validation", test="test", batch_size=64,
               columns={"splits": "split"}),
     optim=Optim(optimizer="muon", epochs=2, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.2, xla=False),
 )  # fmt: skip

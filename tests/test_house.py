@@ -21,8 +21,9 @@ HEAVY = {
 # All that layers may import.
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
-    AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption CaptionClips
-    Classify ClassifyClips Contrast ContrastClips ConvStem CrossAttention DPTHead Data DecoderBlock DeformableAttention
+    AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption
+    CaptionClips Classify ClassifyClips Contrast ContrastClips ConvStem CrossAttention DPTHead Data
+    DecoderBlock DeformableAttention
     DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder FrameMean Frames Generate HYBRIDS
     InstanceMasks JobConv2D JobInput LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
     MultiHeadSelfAttention Objectness Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead

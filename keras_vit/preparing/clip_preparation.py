@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from keras_vit.models.backbone import input_shape_of
 from keras_vit.models.by_frames import is_by_frames
 from keras_vit.models.metadata import metadata
 from keras_vit.utils import checks, clip_files
@@ -40,7 +41,7 @@ def prepared(model, clips, prepare, value_range):
     Returns:
         float32 array, `(batch, frames, height, width, channels)`.
     """
-    _, frames, *_, channels = model.input_shape
+    _, frames, *_, channels = input_shape_of(model)
     rule = frames_rule(model)
     single = isinstance(clips, (str, os.PathLike)) or getattr(clips, "ndim", 5) < 5
     if isinstance(clips, (bytes, dict)) or (not hasattr(clips, "__iter__") and not single):

@@ -133,7 +133,8 @@ def _written(trained, examples, outputs, titles):
     named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
     words = [named([[id] for id in row]) for row in whole]
     pictures = canvas.as_bytes(images, trained.about.range)
-    return plots.plot_words(*in_a_row(pictures, attention_of_words(model, images, ids)), words, titles[:WRITTEN])
+    drawn = in_a_row(pictures, attention_of_words(model, images, ids), axis=1)
+    return plots.plot_words(*drawn, words, titles[:WRITTEN])
 
 
 def _similar(trained, examples, outputs, titles):

@@ -18,7 +18,7 @@ def test_caption_clips(tmp_path, monkeypatch):
     files = clips(tmp_path / "clips")
     made = recipe(tmp_path / "clips", CaptionClips(frames=FRAMES, length=8, text=TEXT), num_classes=0, pooling="none")
     trained = run_task_test(made, tmp_path, monkeypatch, files[:2], exported=False)
-    assert trained.model.get_layer("image").output_shape == (None, 2 * 4, 8)  # steps, and patches of each
+    assert trained.model.get_layer("image").output_shape == (None, 2 * 4, 32)  # steps of four patches
     written = keras_vit.generate_text(trained.model, files[:3], length=8)
     assert len(written.texts) == 3
     first = next(iter(trained.task.answer(trained.viewer()(keras_vit.preprocess(trained.model, files[:1]))[0])))
