@@ -66,6 +66,7 @@ from keras_vit.layers import DepthHead as DepthHead
 from keras_vit.layers import DPTHead as DPTHead
 from keras_vit.layers import EndPool as EndPool
 from keras_vit.layers import FiLMDecoder as FiLMDecoder
+from keras_vit.layers import FrameMean as FrameMean
 from keras_vit.layers import Frames as Frames
 from keras_vit.layers import InstanceMasks as InstanceMasks
 from keras_vit.layers import JobConv2D as JobConv2D
@@ -107,6 +108,7 @@ from keras_vit.layers import TransformerBlock as TransformerBlock
 from keras_vit.layers import Tubelets as Tubelets
 from keras_vit.layers import Unmerge as Unmerge
 from keras_vit.layers import Words as Words
+from keras_vit.models.by_frames import by_frames as by_frames
 from keras_vit.models.captioner import captioner as captioner
 from keras_vit.models.counting import count_macs as count_macs
 from keras_vit.models.counting import list_variants as list_variants
@@ -131,9 +133,11 @@ from keras_vit.runs.results import evaluate as evaluate
 from keras_vit.runs.trained import load_run as load_run
 from keras_vit.tasks import Answer as Answer
 from keras_vit.tasks import Caption as Caption
+from keras_vit.tasks import CaptionClips as CaptionClips
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import ClassifyClips as ClassifyClips
 from keras_vit.tasks import Contrast as Contrast
+from keras_vit.tasks import ContrastClips as ContrastClips
 from keras_vit.tasks import Depth as Depth
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Generate as Generate

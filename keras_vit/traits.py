@@ -69,7 +69,7 @@ class Traits:
     @functools.cached_property
     def size(self):
         """`(height, width)` of its images; `()` without images."""
-        return tuple(self.inputs.get("images", ())[:2])
+        return tuple(self.inputs.get("images", ())[-3:-1])
 
     @functools.cached_property
     def range(self):

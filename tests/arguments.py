@@ -94,7 +94,8 @@ TAKES = {
         predicts="output", metadata=None,
     ),
     "embed_folder": lambda: dict(
-        folder=photos(), model=model(), out="a.npz", tokens=False, share=(0, 1), batch_size=2, overwrite=True
+        folder=photos(), model=model(), out="a.npz", tokens=False, share=(0, 1), batch_size=2, overwrite=True,
+        frames=None,
     ),
     "evaluate": lambda: dict(target="nowhere", split=None, arrays=None, changes=None),
     "export_onnx": lambda: dict(model=model(), path="a.onnx", images=PIXELS, classes=LABELS, labels=list("abc")),
@@ -157,6 +158,7 @@ TAKES = {
         norm_order="pre", gelu="tanh", epsilon=1e-6, positions="learned", pad=None, masked_id=None, scale_words=False,
         norm_words=False, final_norm=None, transform=False, tied=True, logit_bias=False, dropout=0.0, metadata=None,
     ),
+    "by_frames": lambda: dict(model=both(), frames=2),
     "captioner": lambda: dict(image=model(), decoder=text(), start=0, end=1, pad=None),
     "export_writer": lambda: dict(model=writes(), path="a", format=".tflite", length=12, overwrite=False),
     "estimate_depth": lambda: dict(model=depths.small(), images=PIXELS),
@@ -184,7 +186,7 @@ TAKES = {
     ),
     "zero_shot": lambda: dict(
         model=both(), images=PIXELS, classes=["cat", "dog"], tokens=WORDS, prompts=("a {}",), batch_size=2,
-        bad_images="raise",
+        bad_images="raise", frames=None,
     ),
     "zero_shot_classifier": lambda: dict(model=both(), classes=["cat", "dog"], tokens=WORDS, prompts=("a {}",)),
     "zero_shot_detector": lambda: dict(
@@ -239,7 +241,8 @@ LAYERS = {
     ),
     "MergingBlock": dict(num_heads=2, mlp_dim=8, merged=1, num_prefix=0),
     "Patches": dict(patch_size=4),
-    "Frames": dict(frames=2, apart=False), "Tubelets": dict(frames=4, length=2, fold=False), "TimeSteps": dict(steps=3),
+    "FrameMean": dict(frames=2), "Frames": dict(frames=2, apart=False), "TimeSteps": dict(steps=3),
+    "Tubelets": dict(frames=4, length=2, fold=False),
     "PixelHead": dict(channels=3, scale=2, depth=1),
     "PointBoxes": dict(most=5),
     "PlaceBoxes": dict(grid=(2, 2)), "Objectness": dict(), "QueryLogits": dict(units=3, queries=None),

@@ -21,16 +21,17 @@ HEAVY = {
 # All that layers may import.
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
-    AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption Classify
-    ClassifyClips Contrast ConvStem CrossAttention DPTHead Data DecoderBlock DeformableAttention
-    DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder Frames Generate HYBRIDS
+    AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption
+    CaptionClips Classify ClassifyClips Contrast ContrastClips ConvStem CrossAttention DPTHead Data
+    DecoderBlock DeformableAttention
+    DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder FrameMean Frames Generate HYBRIDS
     InstanceMasks JobConv2D JobInput LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
     MultiHeadSelfAttention Objectness Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead
     PlaceBoxes PointBoxes PoseHead Positions Pretrain PretrainClips QueryDecoder QueryLogits QueryMap QueryMasks
     QueryTokens Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment
     SetBoxes SetHead ShiftImage Similarity StandardizedConv2D StochasticDepth Task TimeEmbedding TimeSteps
     TokenPool TopBoxes TransformerBlock Tubelets Unmerge VARIANTS Words add_lora attention_maps
-    attention_relevance attention_rollout augment calibrate captioner check_data class_names
+    attention_relevance attention_rollout augment by_frames calibrate captioner check_data class_names
     compare_layers count_macs cross_validate datasets detect dit embed_folder estimate_depth
     estimate_poses evaluate example_queries export_onnx export_openvino export_saved_model export_tflite
     export_writer features fit freeze from_checkpoint from_pretrained from_recipe generate_text inflated

@@ -9,7 +9,7 @@ from tyro.conf import Positional
 
 from keras_vit.commands.many import end, files_of, if_bad, needed, show, shown, tables_of
 from keras_vit.commands.runs import say
-from keras_vit.commands.types import MODEL, TOKENS, Count, File, Flag, Folder, Images, Text, Texts, about
+from keras_vit.commands.types import FRAMES, MODEL, TOKENS, Count, File, Flag, Folder, Images, Text, Texts, about
 
 Source = Annotated[Positional[pathlib.Path], about("Folder of images, searched with all its subfolders.", "FOLDER")]
 Index = Annotated[Positional[pathlib.Path], about("A file that the command embed wrote.", "INDEX")]
@@ -25,10 +25,11 @@ def write_vectors(
     ),
     tokens: Flag = False,
     projected: Flag = False,
+    frames: Annotated[Count, about(FRAMES)] = None,
     share: Annotated[Text, about('Such as "0/4": the first of four machines takes every fourth image.')] = "0/1",
     overwrite: Flag = False,
 ) -> None:
-    """Write the vectors of a folder's images into one file. The same command resumes after an interruption.
+    """Write the vectors of a folder's images, or clips, into one file. The same command resumes after an interruption.
 
     Later, it adds new images to the file.
 
@@ -42,7 +43,7 @@ def write_vectors(
 
     parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
     out, changes = embed(
-        folder, needed(model), to, tokens=tokens, projected=projected, share=parts, overwrite=overwrite
+        folder, needed(model), to, tokens=tokens, projected=projected, share=parts, overwrite=overwrite, frames=frames
     )
     added = changes["kept"] or changes["changed"] or changes["dropped"]
     how = ", ".join(f"{count:,} {name}" for name, count in changes.items())

@@ -25,6 +25,7 @@ RECIPE = "Name of a recipe, or path of your own. It is a program: run only those
 RUN = "Directory of a run, a .keras file, or name of a recipe with trained weights."
 CHANGES = "Changes, such as optim.epochs=3 model.depth=6."
 MODEL = "Published or shipped weights, a run directory, or a file"
+FRAMES = "Of clips, with a model of images: frames of each whose vectors are averaged."
 TOKENS = "Folder or repository of the tokenizer; that of the model by default."
 Name = Annotated[Positional[str], about(RECIPE, "RECIPE")]
 Run = Annotated[Positional[str], about(RUN, "RUN")]

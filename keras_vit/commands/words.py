@@ -4,7 +4,7 @@ import sys
 from typing import Annotated
 
 from keras_vit.commands.many import files_of, needed, show, shown, tables_of
-from keras_vit.commands.types import MODEL, TOKENS, Count, File, Flag, Images, Text, Texts, about
+from keras_vit.commands.types import FRAMES, MODEL, TOKENS, Count, File, Flag, Images, Text, Texts, about
 
 INDEPENDENT = "Each probability is independent of the others: they need not sum to 100 %."
 
@@ -17,12 +17,13 @@ def print_zero_shot(
     prompts: Annotated[Texts, about('Texts with {} for the name; by default "a photo of a {}.", or {}.')] = (),
     tokens: Annotated[Text, about(TOKENS)] = None,
     top: Count = 3,
+    frames: Annotated[Count, about(FRAMES)] = None,
     to: Annotated[File, about("File to write, which ends in .keras: a classifier of these classes.")] = None,
     overwrite: Flag = False,
     json: File = None,
     csv: File = None,
 ) -> None:
-    """Classify images by the names of classes, without training, with CLIP, SigLIP or a model of your own.
+    """Classify images or clips by the names of classes, without training, with CLIP, SigLIP or a model of your own.
 
     Args:
         images: Image files, and folders of them.
@@ -36,6 +37,7 @@ def print_zero_shot(
     from keras_vit.checkpoints.pretrained import from_pretrained
     from keras_vit.explain.towers import towers_of, usual_tokens
     from keras_vit.inference.zero_shot import kind_of, one_by_one, zero_shot_classifier
+    from keras_vit.models.by_frames import by_frames
     from keras_vit.utils import checks
     from keras_vit.utils.files import check_free, destination
 
@@ -49,8 +51,9 @@ def print_zero_shot(
     built = from_pretrained(needed(model), part="both")
     texts = {"tokens": tokens or usual_tokens(built, model), "prompts": prompts or None}
     if to:
+        whole = built if frames is None else by_frames(built, frames)
         with destination(to, overwrite) as temporary:
-            zero_shot_classifier(built, classes, **texts).save(temporary)
+            zero_shot_classifier(whole, classes, **texts).save(temporary)
         print(to)
     if not files:
         return
@@ -61,7 +64,7 @@ def print_zero_shot(
         return [(classes[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")[:top]]
 
     show(
-        one_by_one(built, files, classes, **texts),
+        one_by_one(built, files, classes, **texts, frames=frames),
         len(files),
         lambda file, shares: f"{shown(file)}: {', '.join(f'{name} {share:.1%}' for name, share in best(shares))}",
         paths,

@@ -17,9 +17,11 @@ from keras_vit.config.plain import to_dict as to_dict
 from keras_vit.config.plain import without as without
 from keras_vit.tasks import Answer as Answer
 from keras_vit.tasks import Caption as Caption
+from keras_vit.tasks import CaptionClips as CaptionClips
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import ClassifyClips as ClassifyClips
 from keras_vit.tasks import Contrast as Contrast
+from keras_vit.tasks import ContrastClips as ContrastClips
 from keras_vit.tasks import Depth as Depth
 from keras_vit.tasks import Detect as Detect
 from keras_vit.tasks import Generate as Generate

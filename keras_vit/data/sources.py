@@ -106,9 +106,8 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=c
     if isinstance(value, Source):
         return value
     if task.clips is not None:
-        labeled = "labels" in task.targets
         names = names or names_in(value, task.targets) or otherwise()
-        source = clip_folder.from_arrays(value, task.clips, shape, names, labeled)
+        source = clip_folder.from_arrays(value, task.clips, shape, names, task.targets)
     elif examples.is_dataset(value):
         source = datasets.read(value, task, data, shape, names, otherwise)
     elif isinstance(value, dict) and any(map(examples.is_dataset, value.values())):

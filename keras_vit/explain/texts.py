@@ -14,11 +14,12 @@ from keras_vit.generation.decoding import blocks_of
 from keras_vit.layers import TransformerBlock
 from keras_vit.models import anatomy
 from keras_vit.models.between import between
-from keras_vit.models.inputs import image_shape, table_of
+from keras_vit.models.by_frames import is_by_frames
+from keras_vit.models.inputs import CLIPS, image_shape, table_of
 from keras_vit.preparing import pixel_range
 from keras_vit.text.tokenizer import listed
 from keras_vit.traits import traits_of
-from keras_vit.utils import checks
+from keras_vit.utils import checks, clip_files
 
 AT_ONCE = 8  # images
 
@@ -31,14 +32,16 @@ def attention_of_text(model: keras.Model, images, texts, tokens=None, against: s
 
     Args:
         model: A model with two towers, as from `keras_vit.two_towers` or with `part="both"`.
-        images: Array, `(batch, height, width, channels)`, 0..255, such as from `keras_vit.preprocess`.
+        images: Array, `(batch, height, width, channels)`, 0..255, such as from `keras_vit.preprocess`; clips if the
+            model takes clips, `(batch, frames, height, width, channels)`.
         texts: A text or several.
         tokens: As in `keras_vit.zero_shot`; `None` for the table of words in the model.
         against: A text whose map is subtracted, such as `"a photo"`, so that what is the same for any text is left out;
             `None` for none.
 
     Returns:
-        float32 array, `(batch, texts, rows, columns)`: cosines, -1 to 1, or their differences.
+        float32 array, `(batch, texts, rows, columns)`: cosines, -1 to 1, or their differences. Of clips `(batch, texts,
+        steps, rows, columns)`.
 
     Raises:
         TypeError, ValueError: As `keras_vit.zero_shot`; for images that do not fit the model, or an image tower that
@@ -49,6 +52,11 @@ def attention_of_text(model: keras.Model, images, texts, tokens=None, against: s
     if not texts:
         raise ValueError("Each text must have a word. Received: no text")
     vectors = text_vectors(towers, tokens, texts if against is None else [*texts, against])
+    if is_by_frames(towers.image):
+        raise ValueError(
+            "The model must see all frames of a clip at once: pass the model of images, and frames as images. "
+            f"Received: {model.name!r}, which sees each frame alone"
+        )
     last = anatomy.blocks(towers.image)[-1]
     prefix, grid = anatomy.num_prefix(towers.image), anatomy.grid(towers.image)
     pool = towers.image.get_layer("pool")
@@ -63,7 +71,7 @@ def attention_of_text(model: keras.Model, images, texts, tokens=None, against: s
         y = ops.reshape(y, (-1, 1, y.shape[-1]))
         y = pool(ops.repeat(y, prefix + 1, axis=1))  # each patch instead of every token
         y = ops.convert_to_numpy(ops.cast(between(pool.output, vit.outputs[0], y), "float32"))
-        return np.moveaxis((unit(y) @ vectors.T).reshape(len(images), *grid, -1), 3, 1)
+        return np.moveaxis((unit(y) @ vectors.T).reshape(len(images), *grid, -1), -1, 1)
 
     maps = inside.in_parts(cosines, towers.image, images)
     return maps if against is None else maps[:, :-1] - maps[:, -1:]
@@ -76,13 +84,14 @@ def attention_of_words(model: keras.Model, images, ids) -> np.ndarray:
 
     Args:
         model: A model as from `keras_vit.captioner`.
-        images: Array, `(batch, height, width, channels)`, 0..255, such as from `keras_vit.preprocess`.
+        images: Array, `(batch, height, width, channels)`, 0..255, such as from `keras_vit.preprocess`; or clips, as in
+            `attention_of_text`.
         ids: Ids of the texts with their start, `(batch, length)`, as `keras_vit.generate_text` returns them.
 
     Returns:
-        float32 array, `(batch, length - 1, rows, columns)`: for each id after the first, what was read to write it, or,
-        for one of a prompt, what would have been. Those after the end of a text mean nothing. A map sums to at most
-        one.
+        float32 array, `(batch, length - 1, [steps,] rows, columns)`: for each id after the first, what was read to
+        write it, or, for one of a prompt, what would have been. Those after the end of a text mean nothing. A map sums
+        to at most one.
 
     Raises:
         ValueError: If the model is no captioner, or images and ids do not fit it.
@@ -171,7 +180,11 @@ def _given(images, ids):
 
 def _both(model, images, ids):
     """Returns images and ids after checking that there are as many of each and that they fit the model."""
-    images, ids = pixel_range.checked(model, images, image_shape(model)), np.asarray(ids)
+    shape, ids = image_shape(model), np.asarray(ids)
+    if len(shape) == CLIPS - 1:
+        images = clip_files.checked(images, shape, value_range=pixel_range.range_of(model))
+    else:
+        images = pixel_range.checked(model, images, shape)
     rows = table_of(model)[1]
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or len(ids) != len(images) or ids.shape[1] < 2:
         raise ValueError(

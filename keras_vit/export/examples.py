@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_vit.layers import EndPool
 from keras_vit.models.autoencoder import takes_latents
-from keras_vit.models.inputs import fed, named
+from keras_vit.models.inputs import CLIPS, fed, named
 from keras_vit.preparing import pixel_range
 from keras_vit.utils import clip_files
 from keras_vit.utils.keras_private import sublayers
@@ -43,6 +43,8 @@ def drawn(about, count=8):
 def _pixels(about, images, shape):
     if "times" in about.inputs or takes_latents(about.model):  # on their way from noise: of any size
         return _noisy(images, shape)
+    if len(shape) == CLIPS - 1:
+        return _clips(about, images, shape)
     return pixel_range.checked(about.model, images, shape).astype("float32")
 
 

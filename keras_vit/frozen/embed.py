@@ -15,9 +15,10 @@ import numpy as np
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import NAMES, STAMPS, check_lengths, stored, write
 from keras_vit.utils import checks, warned
+from keras_vit.utils.clip_files import ENDINGS, is_clip
 from keras_vit.utils.files import closing, naming, replacing
 from keras_vit.utils.files import read as read_file
-from keras_vit.utils.folders import in_folder, shown
+from keras_vit.utils.folders import files_in, in_folder, shown
 from keras_vit.utils.progress import counted
 
 SECONDS = 5.0  # of work that is done again after a kill, at most, and the batch that was interrupted
@@ -34,8 +35,9 @@ def embed_folder(
     share: tuple[int, int] = (0, 1),
     batch_size: int = 32,
     overwrite: bool = False,
+    frames: int | None = None,
 ) -> pathlib.Path:
-    """Writes the vectors of all images in a folder into one file, or brings such a file up to date.
+    """Writes the vectors of all images, or clips, in a folder into one file, or brings such a file up to date.
 
     If the file exists, only images that are new, or whose size or modification time has changed, are computed; those
     that are gone are dropped. Its `about` says how many.
@@ -57,6 +59,8 @@ def embed_folder(
         batch_size: Number of images that are computed at once.
         overwrite: Whether to compute all images again, instead of keeping a file that exists, or unfinished work of
             another model or of other images.
+        frames: For a model of images, to embed clips: the frames of each whose vectors are averaged; see `by_frames`.
+            `None` for images, and for a model of clips, which reads clips.
 
     Returns:
         The path of the file. Its arrays are `vectors`, float32, `(images, width)` or with `tokens`
@@ -72,11 +76,13 @@ def embed_folder(
             writes this file; if unfinished work is of another model, or of other images.
         OSError: If writing fails, for example on a full disk. What was done remains.
     """
-    options = {"tokens": tokens, "projected": projected, "share": share, "batch_size": batch_size}
+    options = {"tokens": tokens, "projected": projected, "share": share, "batch_size": batch_size, "frames": frames}
     return embed(folder, model, out, **options, overwrite=overwrite)[0]
 
 
-def embed(folder, model, out, *, tokens=False, projected=False, share=(0, 1), batch_size=32, overwrite=False):
+def embed(
+    folder, model, out, *, tokens=False, projected=False, share=(0, 1), batch_size=32, overwrite=False, frames=None
+):
     """Returns the path and the `changes` of `embed_folder`; arguments and errors as there."""
     folder, out = checks.path("folder", folder), checks.path("out", out)
     share = _share(share)
@@ -87,10 +93,13 @@ def embed(folder, model, out, *, tokens=False, projected=False, share=(0, 1), ba
         raise FileNotFoundError(f"There is no folder {str(folder)!r}.")
     about = {"folder": str(folder.resolve()), "share": [*share]}
     _older(out, about, overwrite)
-    files = in_folder(folder)[share[0] :: share[1]]
+    if frames is not None or not any(map(is_clip, files_in(folder))):
+        _files(folder, frames is not None)  # an empty folder is an error before a model is loaded
+    embedder = Embedder(model, tokens, batch_size, projected, frames)
+    files = _files(folder, embedder.of_clips)[share[0] :: share[1]]
     if not files:
         raise ValueError(f"Each share needs an image. Received: share={share}, and fewer images in {str(folder)!r}")
-    embedder = Embedder(model, tokens, batch_size, projected)
+    about |= {} if frames is None else {"frames": frames}
     about |= {"model": embedder.name, "fingerprint": embedder.fingerprint()}
     _older(out, about, overwrite)
     partial = out.with_name(f"{out.name}.partial")
@@ -130,6 +139,16 @@ def embed(folder, model, out, *, tokens=False, projected=False, share=(0, 1), ba
     if left_out:
         warned.left_out(f"{len(left_out)} of {len(files)} images, which cannot be read", [*map(shown, faults.values())])
     return out, changes
+
+
+def _files(folder, clips):
+    """Returns the paths of all images in a folder, or of all clips; raises ValueError if there is none."""
+    if not clips:
+        return in_folder(folder)
+    found = [pathlib.Path(path) for path in files_in(folder) if is_clip(path)]
+    if not found:
+        raise ValueError(f"There is no clip in the folder {str(folder)!r}. Known endings: {', '.join(ENDINGS)}.")
+    return found
 
 
 def _joined(older, old_rows, new, names):

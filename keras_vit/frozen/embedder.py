@@ -14,6 +14,8 @@ from keras_vit.checkpoints.pretrained import from_pretrained
 from keras_vit.explain import features
 from keras_vit.explain.embedding import vectors_of
 from keras_vit.models.backbone import backbone, image_tower, input_of
+from keras_vit.models.by_frames import by_frames, is_by_frames
+from keras_vit.models.inputs import CLIPS
 from keras_vit.preparing.preprocessing import listed
 from keras_vit.traits import Traits
 from keras_vit.utils import checks, reading
@@ -48,24 +50,28 @@ class Embedder:
         batch_size: Number of images that are computed at once.
         projected: Whether to keep the head of a model of images and texts, such as CLIP's projection: vectors are then
             those that are compared with texts.
+        frames: For a model of images: the frames of a clip whose vectors are averaged, as `by_frames` does. Vectors are
+            then of clips, and those that are compared with texts. `None` for images.
     """
 
-    def __init__(self, model, tokens=False, batch_size=32, projected=False):
+    def __init__(self, model, tokens=False, batch_size=32, projected=False, frames=None):
         checks.positive(batch_size=batch_size)
         checks.switch(tokens=tokens, projected=projected)
         if tokens and projected:
             raise ValueError("Vectors of patches have no projection. Received: tokens=True, projected=True")
-        self.model = _built(model, projected)
+        if tokens and frames is not None:
+            raise ValueError(f"Vectors of patches are not averaged over frames. Received: tokens=True, frames={frames}")
+        self.model = _built(model, projected, frames)
         about = Traits(self.model)
         head = head_of_texts(about)
-        if projected and head is None and not about.features:
+        if projected and head is None and not about.features and not is_by_frames(self.model):
             raise ValueError(
                 "`projected` is for models of images and texts, such as CLIP. "
                 f"Received: {self.model.name!r}, whose head is for something else"
             )
         self.prepare = about.preparation
         self.name = "" if isinstance(model, keras.Model) else _name(model)
-        self.batch_size = batch_size
+        self.batch_size = max(batch_size // (frames or 1), 1)
         self.tokens = tokens
         if tokens:
             norm = [layer for layer in backbone(self.model).layers if layer.name == "norm"]
@@ -82,6 +88,11 @@ class Embedder:
         self.projection = None if projected or tokens else head
         self.network = keras.Model(inputs, vectors)
         self.shape = tuple(vectors.shape[1:])
+
+    @property
+    def of_clips(self):
+        """Whether it takes clips in place of images."""
+        return len(self.prepare.shape) == CLIPS
 
     @property
     def vectors(self):
@@ -151,7 +162,7 @@ class Embedder:
         Raises:
             ValueError: For an image whose features are not finite.
         """
-        images = listed(images)
+        images = [images] if self.of_clips and getattr(images, "ndim", CLIPS) == CLIPS - 1 else listed(images)
         compute = functools.partial(run, self.network)
         for batch in reading.batches(self.read, images, self.batch_size):
             if strict and batch.errors:
@@ -216,8 +227,10 @@ def head_of_texts(about):
     return np.vstack([kernel, bias]).astype("float32")  # (width + 1, numbers)
 
 
-def _built(model, projected=False):
-    """Returns a Keras model, or the model of a name, without its head, unless `projected`."""
+def _built(model, projected=False, frames=None):
+    """Returns a Keras model, or the model of a name, without its head, unless `projected`; with `frames`, of clips."""
+    if frames is not None:
+        return _by_frames(model, frames)
     if projected:
         return image_tower(model) if isinstance(model, keras.Model) else from_pretrained(model, part="image")
     if isinstance(model, keras.Model):
@@ -225,3 +238,13 @@ def _built(model, projected=False):
     checks.path("model", model)
     built = from_pretrained(model, part="image", num_classes=0)
     return built if len(built.output_shape) == 2 else from_pretrained(model, part="image", num_classes=0, pooling="gap")
+
+
+def _by_frames(model, frames):
+    """Returns a model of clips by an image model's vectors: those compared with texts, or those before its head."""
+    checks.positive(frames=frames)
+    image = _built(model, projected=True)
+    if head_of_texts(Traits(image)) is None:
+        vectors = vectors_of(image)
+        image = image if vectors is image.outputs[0] else keras.Model(image.inputs[0], vectors)
+    return by_frames(image, frames)

@@ -188,7 +188,7 @@ def common_space(index, texts, model, tokens):
         model = from_pretrained(checks.path("model", model), part="both")
     towers = towers_of(model)
     embedder_of(index, towers.image)
-    after = index.about.get("projected")
+    after = index.about.get("projected") or index.about.get("frames")
     vectors = embedding.unit(index.vectors) if after else projected(towers.image, index.vectors)
     return vectors, text_vectors(towers, tokens, texts)
 
@@ -217,7 +217,8 @@ def embedder_of(index, model=None):
         ValueError: If it is another model, or the index names none.
     """
     model = named(index, model)
-    embedder = Embedder(model, tokens=index.vectors.ndim == 4, projected=bool(index.about.get("projected")))
+    kinds = {"projected": bool(index.about.get("projected")), "frames": index.about.get("frames")}
+    embedder = Embedder(model, tokens=index.vectors.ndim == 4, **kinds)
     if embedder.fingerprint() != index.about["fingerprint"]:
         raise ValueError(
             "`model` must be the index's: the same weights, image size and preprocessing. "

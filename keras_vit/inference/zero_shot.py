@@ -11,7 +11,9 @@ from keras_vit.explain.class_vectors import class_vectors
 from keras_vit.explain.towers import projected, projection_of, towers_of
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.layers.functional import Model
-from keras_vit.models.backbone import fill
+from keras_vit.models.backbone import fill, has_towers
+from keras_vit.models.by_frames import by_frames
+from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.models.kinds import GIVES
 from keras_vit.models.metadata import keep
 from keras_vit.utils import checks
@@ -37,8 +39,9 @@ def zero_shot(
     prompts: str | Sequence[str] | None = None,
     batch_size: int = 32,
     bad_images: str = "raise",
+    frames: int | None = None,
 ) -> ZeroShot:
-    """Classifies images by the names of classes, without training.
+    """Classifies images or clips by the names of classes, without training.
 
     Radford et al. 2021 (CLIP, arXiv:2103.00020), section 3.1. A class's vector is the mean of the embeddings of its
     prompts, each of length 1, and has length 1 again. The logit is its cosine with the image's embedding, by the
@@ -49,7 +52,8 @@ def zero_shot(
 
     Args:
         model: A model with an image tower and a text tower, as from `from_pretrained(..., part="both")`.
-        images: Image files or other images that `preprocess` takes.
+        images: Image files or other images that `preprocess` takes. Or clips: files, or arrays `(frames, height, width,
+            channels)`; an array of five axes is of clips, whatever the model.
         classes: Names, all different; two or more for a softmax.
         tokens: What makes ids of texts: a `tokenizer`, or the folder or repository that it is read from. `None` for a
             model with a table of words of its own.
@@ -57,6 +61,8 @@ def zero_shot(
             with a table of words of its own. SigLIP's is `"this is a photo of {}."`.
         batch_size: Number of images that are computed at once.
         bad_images: `"raise"` for an image that cannot be read, or `"skip"`: it is named in a warning; its row is NaN.
+        frames: For clips and a model of images: the number of frames of each clip that are seen, whose vectors are
+            averaged; see `by_frames`. `None` for images, and for all frames of an array of clips.
 
     Returns:
         A `ZeroShot`: `probabilities`, float32, `(images, classes)`, `classes`, and `kind`, `"softmax"` or `"sigmoid"`.
@@ -72,21 +78,33 @@ def zero_shot(
     'cat'
     """
     checks.positive(batch_size=batch_size)
-    towers = towers_of(model)
+    if frames is None and getattr(images, "ndim", 0) == CLIPS and has_towers(model):
+        frames = images.shape[1] if len(model.get_layer("image").input_shape) == IMAGES else None
+    towers = of_clips(towers_of(model), frames)
     classes, vectors = class_vectors(towers, classes, tokens, prompts)
-    seen = projected(towers.image, Embedder(towers.image, batch_size=batch_size)(images, bad_images))
+    at_once = max(batch_size // (frames or 1), 1)
+    seen = projected(towers.image, Embedder(towers.image, batch_size=at_once)(images, bad_images))
     return ZeroShot(shares_of(towers, seen, vectors), classes, kind_of(towers))
 
 
-def one_by_one(model, images, classes, tokens=None, prompts=None, batch_size=32):
+def of_clips(towers, frames=None):
+    """Returns `Towers` with an image tower that takes clips of so many frames; as they are if it is `None`."""
+    if frames is None:
+        return towers
+    checks.positive(frames=frames)
+    return towers._replace(image=by_frames(towers.image, frames))
+
+
+def one_by_one(model, images, classes, tokens=None, prompts=None, batch_size=32, frames=None):
     """Yields what `zero_shot` finds of each image as soon as its batch is computed; arguments and errors as there.
 
     Yields:
         The image, its probabilities, `(classes,)`, and `None`; or the image, `None` and why it cannot be read.
     """
-    towers = towers_of(model)
+    towers = of_clips(towers_of(model), frames)
     classes, vectors = class_vectors(towers, classes, tokens, prompts)
-    embedder, project = Embedder(towers.image, batch_size=batch_size), projection_of(towers.image)
+    at_once = max(batch_size // (frames or 1), 1)
+    embedder, project = Embedder(towers.image, batch_size=at_once), projection_of(towers.image)
     return embedder.answered(images, lambda seen: shares_of(towers, project(seen), vectors))
 
 
@@ -151,6 +169,8 @@ def zero_shot_classifier(
 
 
 def _renamed(layer):
-    """Returns a copy of a layer, whose name makes room for the head of the classes."""
+    """Returns a copy of a layer, also inside a model, whose name makes room for the head of the classes."""
+    if isinstance(layer, keras.Model):
+        return keras.models.clone_model(layer, clone_function=_renamed)
     config = layer.get_config()
     return type(layer).from_config({**config, "name": RENAMED.get(layer.name, layer.name)})

@@ -19,6 +19,7 @@ from keras_vit.layers.heads.depth_head import DepthHead
 from keras_vit.layers.heads.dpt_head import DPTHead
 from keras_vit.layers.heads.end_pool import EndPool
 from keras_vit.layers.heads.film_decoder import FiLMDecoder
+from keras_vit.layers.heads.frame_mean import FrameMean
 from keras_vit.layers.heads.instance_masks import BoxesAndMasks, InstanceMasks
 from keras_vit.layers.heads.job_conv import JobConv2D, JobInput
 from keras_vit.layers.heads.mask_decoder import MaskDecoder
@@ -68,6 +69,7 @@ __all__ = [
     "DepthHead",
     "EndPool",
     "FiLMDecoder",
+    "FrameMean",
     "Frames",
     "InstanceMasks",
     "JobConv2D",

@@ -5,6 +5,7 @@ import keras
 from keras_vit.layers import Words
 from keras_vit.layers.functional import Model
 from keras_vit.models.backbone import outputs_of
+from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.utils import checks
 
 MARKS = ("start", "end", "pad")  # ids in the metadata of the decoder's layer `words`
@@ -21,7 +22,8 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     begin with `start`, and the labels are the same texts without it.
 
     Args:
-        image: A model from images to tokens, such as `vit(..., pooling="none", num_classes=0)`.
+        image: A model from images to tokens, such as `vit(..., pooling="none", num_classes=0)`; or from clips, such as
+            `video_vit(..., pooling="none", num_classes=0)`.
         decoder: A model from `text_decoder` with `context_width`, the tokens' width.
         start: The id before each text.
         end: The id after each text.
@@ -29,7 +31,7 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
 
     Returns:
         A functional `keras.Model` from `{"images": (batch, height, width, channels), "texts": (batch, words)}` to
-        logits, `(batch, words, vocabulary)`, float32.
+        logits, `(batch, words, vocabulary)`, float32. Clips are `"images"` of an axis more.
 
     Raises:
         ValueError: For models of other inputs or outputs, of two widths, or an id that the decoder does not have.
@@ -41,7 +43,8 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     >>> captioner(image, text, start=0, end=1).output_shape
     (None, None, 99)
     """
-    if [len(tensor.shape) for tensor in [*(getattr(image, "inputs", None) or ()), *outputs_of(image)]] != [4, 3]:
+    axes = [len(tensor.shape) for tensor in [*(getattr(image, "inputs", None) or ()), *outputs_of(image)]]
+    if axes not in ([IMAGES, 3], [CLIPS, 3]):
         raise ValueError(
             "`image` must be a functional Keras model from images to tokens, such as vit(..., pooling='none', "
             f"num_classes=0). Received: {checks.shown(getattr(image, 'name', image))}"

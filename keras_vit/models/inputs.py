@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.models.backbone import image_tower, input_shape_of
+from keras_vit.models.backbone import image_tower, input_shape_of, keeper
 from keras_vit.utils.keras_private import sublayers
 
 IMAGES, CLIPS = 4, 5  # axes of a batch of images, and of clips
@@ -21,15 +21,20 @@ ALONE = {"images", "clips", "texts"}  # one of which every model takes
 def inputs_of(model):
     """Returns what a model takes, by the names of exported files: a dictionary from `TYPES` to shapes without batch.
 
-    One input is known by its axes, of several each by its name. Empty for any other model, and for one of
-    unknown size.
+    One input is known by its axes, of several each by its name; clips with texts are called `"images"`. Empty for any
+    other model, and for one of unknown size.
     """
     tensors = list(getattr(model, "inputs", None) or ())
     by_name = getattr(model, "input", None) if len(tensors) > 1 else {_kind(x): x for x in tensors}
-    fits = isinstance(by_name, dict) and all(name and _kind(x) == name for name, x in by_name.items())
+    fits = isinstance(by_name, dict) and all(name and _fits(name, _kind(x)) for name, x in by_name.items())
     shapes = {name: tuple(by_name[name].shape[1:]) for name in TYPES if name in by_name} if fits else {}
     complete = ALONE & set(shapes) and not any(None in shape for shape in shapes.values())
     return shapes if complete else {}
+
+
+def _fits(name, kind):
+    """Returns whether an input of a kind may have a name."""
+    return kind == name or (name, kind) == (PIXELS[IMAGES], PIXELS[CLIPS])
 
 
 def _kind(x):
@@ -58,7 +63,7 @@ def table_of(model):
 
 def metadata_of(model):
     """Returns the metadata that are saved with a model, or with its image tower: a dictionary that may be changed."""
-    return image_tower(model).get_layer("rescale").metadata
+    return keeper(image_tower(model)).metadata
 
 
 def fed(examples, inputs):

@@ -10,7 +10,7 @@ from keras_vit.models.backbone import outputs_of
 from keras_vit.models.kinds import note
 from keras_vit.utils import checks
 
-RANKS = {"image": 4, "text": 2}  # axes of each tower's input
+RANKS = {"image": (4, 5), "text": (2,)}  # axes of each tower's input: of images, or of clips
 
 
 def two_towers(
@@ -23,7 +23,8 @@ def two_towers(
     vectors of zeros have no direction, and their gradients no bound.
 
     Args:
-        image: A model from images to vectors, such as `vit(..., num_classes=512)`.
+        image: A model from images to vectors, such as `vit(..., num_classes=512)`; or from clips, such as
+            `video_vit(..., num_classes=512)`.
         text: A model from ids of words to vectors of the same width, such as `text_tower(..., projection=512)`.
         scale: First value of the logarithm of the scale; see `Similarity`. Defaults to `ln(1 / 0.07)`, CLIP's.
         bias: First value of the bias, such as SigLIP's -10; `None` for no bias. Defaults to `None`.
@@ -32,7 +33,8 @@ def two_towers(
 
     Returns:
         A functional `keras.Model` from `{"images": (images, height, width, channels), "texts": (texts, length)}` to
-        logits `(images, texts)`, float32. Called directly, it takes any two numbers of images and texts, but for pairs.
+        logits `(images, texts)`, float32. Clips are `"images"` of an axis more. Called directly, it takes any two
+        numbers of images and texts, but for pairs.
 
     Raises:
         ValueError: For models of other inputs or outputs, or of two widths.
@@ -72,9 +74,9 @@ def _draw(head):
 def _tower(name, model):
     """Returns a model of the same layers under a tower's name; raises ValueError if it is none."""
     shapes = [tensor.shape for side in (getattr(model, "inputs", None), outputs_of(model)) for tensor in side or ()]
-    if [len(shape) for shape in shapes] != [RANKS[name], 2]:
+    if [len(shape) for shape in shapes] not in [[rank, 2] for rank in RANKS[name]]:
         raise ValueError(
-            f"`{name}` must be a functional Keras model from {name}s, a tensor of {RANKS[name]} axes, to vectors "
+            f"`{name}` must be a functional Keras model from {name}s, a tensor of {RANKS[name][0]} axes, to vectors "
             f"(batch, width). Received: {checks.shown(getattr(model, 'name', model))}"
             + (f" with shapes {shapes}" if shapes else "")
         )

@@ -55,6 +55,30 @@ def write_animation(path, clips, maps):
     frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=DURATION, loop=0)
 
 
+def in_a_row(clips, maps=None, axis=2):
+    """Returns frames of each clip side by side, four at most, with white between; images stay as they are.
+
+    Args:
+        clips: Array, `(batch, frames, height, width, channels)`, 0..255; or images, of an axis less.
+        maps: Heat maps of them, `(batch, words, steps, rows, columns)`; of images of an axis less.
+        axis: 2, or 1 for frames below each other.
+
+    Returns:
+        `(batch, height, n * width + gaps, channels)` of n frames; with `maps` also `(batch, words, rows, n * columns)`.
+    """
+    clips = np.asarray(clips)
+    if clips.ndim == 4:
+        return clips if maps is None else (clips, maps)
+    frames = clips.shape[1]
+    places = np.linspace(0, frames - 1, min(frames, canvas.FRAMES)).round().astype(int)
+    gap = np.full_like(np.take(clips[:, 0], [0], axis), 255)
+    row = np.concatenate([part for place in places for part in (gap, clips[:, place])][1:], axis=axis)
+    if maps is None:
+        return row
+    steps = maps.shape[2]
+    return row, np.concatenate([maps[:, :, place * steps // frames] for place in places], axis=axis + 1)
+
+
 def _check(clips, maps):
     if np.ndim(clips) != 5 or np.ndim(maps) != 4 or len(clips) != len(maps) or not len(clips):
         raise ValueError(

@@ -4,21 +4,26 @@ import os
 
 import numpy as np
 
+from keras_vit.models.backbone import input_shape_of
+from keras_vit.models.by_frames import is_by_frames
 from keras_vit.models.metadata import metadata
 from keras_vit.utils import checks, clip_files
 from keras_vit.utils.sampling import frame_indices
 
-RULE = {"stride": 1, "segments": False}  # see `frame_indices`
+RULE = {"stride": 1, "segments": False}  # see `frame_indices`; by frames alone, `segments` is the rule
 
 
 def frames_rule(model):
     """Returns how the frames of a model's clips are sampled, from the metadata of its first layer.
 
+    Without them, a model that sees each frame alone has one of each of as many parts; any other, neighbors.
+
     Raises:
         ValueError: For an invalid rule, such as one from a damaged file.
     """
     about = metadata(model)
-    rule = {**RULE, **(about.get("frames") or (about.get("evaluation") or {}).get("frames") or {})}
+    stated = about.get("frames") or (about.get("evaluation") or {}).get("frames") or {}
+    rule = {**RULE, "segments": is_by_frames(model), **stated}
     if type(rule["stride"]) is not int or rule["stride"] < 1 or not isinstance(rule["segments"], bool):
         raise ValueError(f"`frames` of the metadata must have a stride and segments. Received: {checks.shown(rule)}")
     return {name: rule[name] for name in RULE}
@@ -36,7 +41,7 @@ def prepared(model, clips, prepare, value_range):
     Returns:
         float32 array, `(batch, frames, height, width, channels)`.
     """
-    _, frames, *_, channels = model.input_shape
+    _, frames, *_, channels = input_shape_of(model)
     rule = frames_rule(model)
     single = isinstance(clips, (str, os.PathLike)) or getattr(clips, "ndim", 5) < 5
     if isinstance(clips, (bytes, dict)) or (not hasattr(clips, "__iter__") and not single):

@@ -12,6 +12,7 @@ from keras_vit.explain.texts import attention_of_answer, attention_of_text, atte
 from keras_vit.models.captioner import words_of
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
+from keras_vit.plots.clip_figures import in_a_row
 from keras_vit.runs.passage import read
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.sampled import draws_images
@@ -69,9 +70,10 @@ def explain(target, files=(), folder=None, *, texts=None):
     for name, figure in figures.items():
         with replacing(folder / name) as temporary:
             figure.savefig(temporary, format="png")
-    if task.clips is not None and attended:
+    if task.clips is not None and attended and trained.about.structure != "captioner":  # whose words are many maps
+        few = {name: values[:WRITTEN] for name, values in examples.items()}
         with replacing(folder / ANIMATED) as temporary:
-            plots.write_animation(temporary, images[:WRITTEN], _heats(trained.about, images[:WRITTEN]))
+            plots.write_animation(temporary, few["images"], _heats(trained.about, few))
         return [folder / name for name in (*figures, ANIMATED)]
     return [folder / name for name in figures]
 
@@ -103,7 +105,7 @@ def similarity_of(model, images, ids):
         ids: Ids of each image's text, `(batch, length)`.
 
     Returns:
-        float32 array, `(batch, rows, columns)`.
+        float32 array, `(batch, rows, columns)`; of clips `(batch, steps, rows, columns)`.
     """
     rows, place = np.unique(ids, axis=0, return_inverse=True)
     maps = attention_of_text(model, images, [str(i) for i in range(len(rows))], lambda texts: rows)
@@ -131,7 +133,8 @@ def _written(trained, examples, outputs, titles):
     named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
     words = [named([[id] for id in row]) for row in whole]
     pictures = canvas.as_bytes(images, trained.about.range)
-    return plots.plot_words(pictures, attention_of_words(model, images, ids), words, titles[:WRITTEN])
+    drawn = in_a_row(pictures, attention_of_words(model, images, ids), axis=1)
+    return plots.plot_words(*drawn, words, titles[:WRITTEN])
 
 
 def _similar(trained, examples, outputs, titles):
@@ -139,7 +142,8 @@ def _similar(trained, examples, outputs, titles):
     from keras_vit import plots
 
     pictures = canvas.as_bytes(examples["images"], trained.about.range)
-    figure = plots.plot_maps(pictures, similarity_of(trained.model, examples["images"], examples["texts"]), titles)
+    draw = plots.plot_maps if trained.task.clips is None else plots.plot_clips
+    figure = draw(pictures, similarity_of(trained.model, examples["images"], examples["texts"]), titles)
     lettering.heading(figure, SIMILARITY)
     return figure
 
@@ -155,7 +159,7 @@ def _attended(trained, examples, outputs, titles):
     if has_queries(about.model):
         return plots.plot_maps(pictures, where_queries_look(about.model, images), titles)
     if trained.task.clips is not None:
-        return plots.plot_clips(pictures, _heats(about, images), titles)
+        return plots.plot_clips(pictures, _heats(about, examples), titles)
     if about.reads_both:
         return plots.plot_maps(pictures, support(examples), titles) if support else None
     return plots.plot_attention(about.tower, images, titles, "relevance" if support else "rollout")
@@ -165,7 +169,9 @@ def _attended(trained, examples, outputs, titles):
 FIGURES = {"dit": _nothing, "open_segmenter": _nothing, "captioner": _written, "towers": _similar}
 
 
-def _heats(about, clips):
-    """Returns the heat maps of clips, `(batch, steps, rows, columns)`: their relevance, or the rollout."""
+def _heats(about, examples):
+    """Returns the heat maps of clips, `(batch, steps, rows, columns)`: similarity to texts, relevance, or rollout."""
+    if about.structure == "towers":
+        return similarity_of(about.model, examples["images"], examples["texts"])
     support = support_of(about)
-    return support({"images": clips}) if support else attention_rollout(about.model, clips)
+    return support(examples) if support else attention_rollout(about.model, examples["images"])

@@ -2,9 +2,11 @@
 
 from keras_vit.tasks.answer.answer import Answer as Answer
 from keras_vit.tasks.caption.caption import Caption as Caption
+from keras_vit.tasks.caption.caption_clips import CaptionClips as CaptionClips
 from keras_vit.tasks.classify.classify import Classify as Classify
 from keras_vit.tasks.classify.classify_clips import ClassifyClips as ClassifyClips
 from keras_vit.tasks.contrast.contrast import Contrast as Contrast
+from keras_vit.tasks.contrast.contrast_clips import ContrastClips as ContrastClips
 from keras_vit.tasks.depth.depth import Depth as Depth
 from keras_vit.tasks.detect.detect import Detect as Detect
 from keras_vit.tasks.generate.generate import Generate as Generate

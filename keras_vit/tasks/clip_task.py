@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from keras_vit.models import video
+from keras_vit.models.inputs import CLIPS, image_shape
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.images import colored
@@ -60,8 +61,12 @@ class ClipTask:
         *_, height, width, channels = shape
         return height, width, self.frames * channels
 
-    def model(self, *, weights=None, **arguments):
+    def model(self, **arguments):
         """Builds the model from clips, `(batch, frames, height, width, channels)`, 0..255, to one tensor."""
+        return self.vit(**arguments)
+
+    def vit(self, *, weights=None, **arguments):
+        """Builds the Vision Transformer of clips that a recipe's `model` describes; see `Task.vit`."""
         about = {"frames": {"stride": self.stride, "segments": self.sampling == "segments"}}
         if weights is not None:
             return started(weights, self.frames, about, arguments)
@@ -71,6 +76,7 @@ class ClipTask:
         """Makes clips, `(batch, frames, height, width, channels)`, of images with frames in their channels."""
         from keras_vit.data.packing import unfolded_tensor
 
+        examples = super().prepare(examples, seed)
         return {**examples, "images": unfolded_tensor(examples["images"], self.frames)}
 
     def shows(self, output):
@@ -91,6 +97,17 @@ class ClipTask:
         return side_by_side([np.clip(np.rint(colored(one)), 0, 255).astype("uint8") for one in image[places]])
 
 
+def check_frames(task, model):
+    """Returns a model of clips and texts; raises ValueError unless it takes as many frames as the task samples."""
+    shape = image_shape(model)
+    if len(shape) != CLIPS - 1 or shape[0] != task.frames:
+        received = f"{shape[0]} frames" if len(shape) == CLIPS - 1 else "a model of images"
+        raise ValueError(
+            f"task.start must be a model of clips of {task.frames} frames. Received: {task.start!r}, {received}"
+        )
+    return model
+
+
 def started(weights, frames, metadata, arguments):
     """Returns the model that a recipe on clips starts from: a model of clips, or an `inflated` model of images.
 
@@ -109,7 +126,8 @@ def started(weights, frames, metadata, arguments):
 
     options = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
     own = {name: options.pop(name) for name in ("tubelet", "time_depth") if name in options}
-    model = from_pretrained(weights, metadata=metadata, **options)
+    options |= {"metadata": metadata, "part": "image"}
+    model = from_pretrained(weights, **options)
     if len(model.input_shape) == 4:
         clips = inflated(model, frames=frames, metadata=metadata, **own)
     else:
@@ -118,5 +136,5 @@ def started(weights, frames, metadata, arguments):
             raise ValueError(f"`weights` must be of such a model. Received: weights={str(weights)!r} and {wrong}")
         clips = model if model.input_shape[1] == frames else None
     if clips is None:
-        clips = from_pretrained(weights, frames=frames, metadata=metadata, **options)
+        clips = from_pretrained(weights, frames=frames, **options)
     return clips

@@ -3,6 +3,7 @@ import pytest
 from PIL import Image
 
 from keras_vit.plots import canvas, plot_clips, write_animation
+from keras_vit.plots.clip_figures import in_a_row
 
 CLIPS = np.random.default_rng(0).integers(0, 256, (2, 8, 10, 10, 3)).astype("uint8")
 MAPS = np.random.default_rng(1).random((2, 4, 5, 5)).astype("float32")
@@ -28,3 +29,15 @@ def test_an_animation_has_all_frames(tmp_path):
         with pytest.raises(ValueError, match="must be a map"):
             plot_clips(clips, maps)
     assert not (tmp_path / "b.gif").exists()
+
+
+def test_frames_in_a_row():
+    clips = np.arange(6)[None, :, None, None, None] * np.ones((2, 6, 3, 5, 1))
+    maps = np.arange(3)[None, None, :, None, None] * np.ones((2, 7, 3, 1, 2))
+    row, heat = in_a_row(clips, maps)
+    assert row.shape == (2, 3, 4 * 5 + 3, 1) and heat.shape == (2, 7, 1, 8)
+    assert row[0, 0, :, 0].tolist() == [*[0] * 5, 255, *[2] * 5, 255, *[3] * 5, 255, *[5] * 5]
+    assert heat[0, 0, 0].tolist() == [0, 0, 1, 1, 1, 1, 2, 2]
+    column, heat = in_a_row(clips, maps, axis=1)
+    assert column.shape == (2, 4 * 3 + 3, 5, 1) and heat.shape == (2, 7, 4, 2)
+    assert in_a_row(clips[:, 0]).shape == (2, 3, 5, 1)

@@ -1,4 +1,4 @@
-"""Clips that the caller has: class folders of files, or arrays."""
+"""Clips that the caller has: class folders of files, files with a table of their texts, or arrays."""
 
 import itertools
 import pathlib
@@ -7,46 +7,53 @@ import numpy as np
 
 from keras_vit.data.clip_source import Clips, inspect_all
 from keras_vit.data.packing import packed, unfolded, unpacked
-from keras_vit.data.readers import groups, split_folders, target_arrays, tfds_clips
+from keras_vit.data.readers import groups, split_folders, table, table_file, tfds_clips
 from keras_vit.data.readers.image_files import preparation
+from keras_vit.data.readers.table_cells import group_of
+from keras_vit.data.targets import KINDS
 from keras_vit.utils import checks, clip_files, folders
 from keras_vit.utils.folders import ending, is_hidden, shown
 from keras_vit.utils.names import Written
 from keras_vit.utils.warned import left_out, named
 
+WITH_TEXTS = ("images", "texts", "groups", "splits")  # columns of a table of clips and their texts
 
-def from_arrays(arrays, sampling, shape, class_names=(), labeled=True):
+
+def from_arrays(arrays, sampling, shape, class_names=(), targets=("labels",)):
     """Returns the source of the caller's own arrays.
 
     Args:
-        arrays: `(clips, labels)`; or `clips` alone unless they are `labeled`. Clips are `(clips, frames, height, width,
-            channels)`, 0..255, of as many frames as they may have; labels as in `arrays.from_arrays`.
+        arrays: `(clips, labels)` or `(clips, texts)`; `clips` alone without targets. Clips are `(clips, frames, height,
+            width, channels)`, 0..255, of as many frames as they may have; labels and texts as in `arrays.from_arrays`.
         sampling: A `clip_source.Sampling`.
         shape: `(height, width, channels)` of examples, in which the frames that the model takes are folded.
         class_names: Names of the classes.
-        labeled: Whether there are labels.
+        targets: Their names: `("labels",)`, `("texts",)` or none.
 
     Raises:
         ValueError: If there are more or fewer arrays, or one has another shape, type or range.
     """
-    if not labeled and not isinstance(arrays, (tuple, list)):
+    if not targets and not isinstance(arrays, (tuple, list)):
         arrays = (arrays,)
-    if not isinstance(arrays, (tuple, list)) or len(arrays) != 1 + labeled:
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 1 + len(targets):
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
-        raise ValueError(f"Arrays must be {'a pair (clips, labels)' if labeled else 'clips'}. Received: {kind}")
+        raise ValueError(f"Arrays must be {f'a pair (clips, {targets[0]})' if targets else 'clips'}. Received: {kind}")
     channels = shape[2] // sampling.frames
     clips = clip_files.checked(arrays[0], (None, None, None, channels))
     clips = clips.astype("uint8", copy=False) if clips.dtype.kind in "ui" else clips.astype("float32", copy=False)
-    targets = {"labels": target_arrays.labels(arrays[1], clips, class_names)} if labeled else {}
-    return Clips(clips, targets, tuple(class_names), sampling=sampling)
+    found = {name: KINDS[name].array(values, clips, class_names) for name, values in zip(targets, arrays[1:])}
+    alike = np.array([group_of(clip.tobytes()) for clip in clips], "int64") if "texts" in found else None
+    return Clips(clips, found, tuple(class_names), groups=alike, sampling=sampling)
 
 
 def read_folder(path, split, data, targets, extras, sampling):
     """Reads a split of a folder of class folders of clips; arguments as in `folder.read`, and a `clip_source.Sampling`.
 
-    Without labels among the targets, clips may lie anywhere in the folder.
+    Without labels among the targets, clips may lie anywhere in the folder. Texts are in a table.
     """
     root = pathlib.Path(Written().path(pathlib.Path(path).expanduser()))
+    if "texts" in targets:
+        return _with_texts(root, split, data, sampling)
     if data.columns and not groups.alone(data.columns):
         raise ValueError(
             "Of clips a table has groups alone, data.columns={'groups': 'COLUMN'}. "
@@ -76,6 +83,38 @@ def read_folder(path, split, data, targets, extras, sampling):
     paths, targets_read = np.array(paths, object)[readable], {"labels": labels[readable]} if names else {}
     whole = Clips(paths, targets_read, tuple(names), files=True, digests=digests, sampling=sampling)
     return groups.added(whole, [root], data).part(split, split.partition("[")[0])
+
+
+def _with_texts(root, split, data, sampling):
+    """Reads the clips of a split that a table names, in their folder or above it, with the texts of each row."""
+    columns, base = data.columns or {}, split.partition("[")[0]
+    unknown = sorted({*columns} - {*WITH_TEXTS})
+    if unknown:
+        raise ValueError(
+            f"`data.columns` may name the columns of clips, {', '.join(WITH_TEXTS)}. Received: {unknown[0]!r}"
+        )
+    by_column = "splits" in columns
+    place = split_folders.place_of(root, split, "clips", by_column)
+    above = [place, *(folder for folder in place.parents if root in (folder, *folder.parents))]
+    file = next(filter(None, map(table_file.find, above)), None)
+    if file is None:
+        raise ValueError(
+            f"{str(root)!r} must have a table, {' or '.join(table_file.NAMES)}, with texts for each clip. "
+            "Received: none"
+        )
+    wanted = base if by_column and base != "all" else None
+    rows = table.read(file, place, columns, ("texts",), wanted, skip=data.bad_images == "skip")
+    others = [path for path in rows.paths if not clip_files.is_clip(path)]
+    if others:
+        raise ValueError(
+            f"{file.name} must name clips ({', '.join(clip_files.ENDINGS)}). Received: {len(others)} other files, such "
+            f"as {shown(others[0])!r}"
+        )
+    digests, readable = _readable(rows.paths, data.bad_images)
+    of_rows = None if rows.groups is None else rows.groups[readable]
+    paths, texts = np.array(rows.paths, object)[readable], rows.targets["texts"][readable]
+    whole = Clips(paths, {"texts": texts}, (), files=True, groups=of_rows, digests=digests, sampling=sampling)
+    return whole.part(split, base)
 
 
 def _clips_in(places):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_vit.plots.clip_figures import in_a_row
 from keras_vit.tasks.tally import Tally
 
 PLACES = (1, 5, 10)  # k of recall at k
@@ -38,7 +39,8 @@ class RecallTally(Tally):
         """Counts a batch.
 
         Args:
-            examples: `"texts"`, ids, `(batch, length)`, and `"images"`, `(batch, height, width, channels)`, 0..255.
+            examples: `"texts"`, ids, `(batch, length)`, and `"images"`, `(batch, height, width, channels)`, 0..255; or
+                clips, of which a few frames are shown side by side.
             outputs: Embeddings of each image and its text, `(batch, 2, width)`. Their lengths do not matter.
 
         Returns:
@@ -48,8 +50,9 @@ class RecallTally(Tally):
         lengths = np.maximum(np.linalg.norm(outputs, axis=-1, keepdims=True), 1e-12)
         self.kept.append(((outputs / lengths).astype("float16"), np.asarray(examples["texts"])))
         if self.keep and sum(map(len, self.pictures)) < KEPT:
-            step = max(max(examples["images"].shape[1:3]) // SIDE, 1)
-            small = np.asarray(examples["images"])[:, ::step, ::step]
+            images = in_a_row(np.asarray(examples["images"]))
+            step = max(max(images.shape[1:3]) // SIDE, 1)
+            small = images[:, ::step, ::step]
             self.pictures.append(np.clip(np.rint(small), 0, 255).astype("uint8"))
         return np.prod(outputs / lengths, axis=1).sum(-1)
 

@@ -10,6 +10,7 @@ from keras_vit.data.clip_source import Sampling
 from keras_vit.data.readers import clip_folder
 from keras_vit.utils.warned import LeftOut
 from tests.clipfiles import animated, moving
+from tests.spoken import clips
 
 SAMPLING = Sampling(4)
 CLIPS = np.zeros((6, 9, 8, 8, 3), "uint8")
@@ -81,3 +82,40 @@ def test_files_to_predict_are_seen_as_in_evaluation(tmp_path):
     assert clip_folder.reader((4, 4, 4, 1), Data(), SAMPLING)(path).shape == (4, 4, 4, 1)
     Image.fromarray(moving(1)[0]).save(tmp_path / "still.png")
     assert clip_folder.reader((4, 8, 8, 3), Data(), SAMPLING)(tmp_path / "still.png").shape == (4, 8, 8, 3)
+
+
+def test_clips_with_texts(tmp_path):
+    files = clips(tmp_path / "told", 8)
+
+    def told(split="all", **options):
+        data = Data(source=f"folder:{tmp_path / 'told'}", **options)
+        return sources.load(data, split, ("texts",), clips=SAMPLING)
+
+    found = told()
+    assert len(found) == 8 and found.sampling == SAMPLING and found.digests.shape == (8, 16)
+    texts = dict(zip(map(str, found.images), found.targets["texts"]))
+    assert texts[str(files[0])] == ("a red clip",) and texts[str(files[5])] == ("a green clip",)
+    parts = [told(split) for split in ("all[:50%]", "all[50%:]")]
+    assert {*parts[0].images} | {*parts[1].images} == {*found.images} and len(parts[0]) == 4
+    lines = [f"{i}.gif,text {i},{'test' if i > 5 else 'train'}" for i in range(8)]
+    (tmp_path / "told" / "metadata.csv").write_text("\n".join(["file_name,caption,split", *lines]))
+    assert [len(told(split, columns={"splits": "split"})) for split in ("train", "test")] == [6, 2]
+    with pytest.raises(ValueError, match="may name the columns of clips, .* Received: 'labels'"):
+        told(columns={"labels": "split"})
+    (tmp_path / "told" / "still.jpg").write_bytes(b"x")
+    (tmp_path / "told" / "metadata.csv").write_text("file_name,caption\n0.gif,a\nstill.jpg,b")
+    with pytest.raises(ValueError, match="must name clips .*Received: 1 other files, such as '.*still.jpg'"):
+        told()
+    (tmp_path / "told" / "metadata.csv").unlink()
+    with pytest.raises(ValueError, match="must have a table, .*with texts for each clip. Received: none"):
+        told()
+
+
+def test_arrays_of_clips_and_texts():
+    found = clip_folder.from_arrays((CLIPS, ["a", "b"] * 3), SAMPLING, (8, 8, 12), targets=("texts",))
+    assert found.targets["texts"][1] == ("b",) and len({*found.groups.tolist()}) == 1  # the same clip each time
+    for arrays, received in (((CLIPS,), "tuple of 1"), (CLIPS, "ndarray")):
+        with pytest.raises(ValueError, match=rf"must be a pair \(clips, texts\). Received: {received}"):
+            clip_folder.from_arrays(arrays, SAMPLING, (8, 8, 12), targets=("texts",))
+    with pytest.raises(ValueError, match="must be a list of strings, or of lists, for 6 images. Received: 2 of them"):
+        clip_folder.from_arrays((CLIPS, ["a", "b"]), SAMPLING, (8, 8, 12), targets=("texts",))
