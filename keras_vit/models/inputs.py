@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vit.models.backbone import image_tower, input_shape_of
+from keras_vit.models.backbone import image_tower, input_shape_of, keeper
 from keras_vit.utils.keras_private import sublayers
 
 IMAGES, CLIPS = 4, 5  # axes of a batch of images, and of clips
@@ -41,7 +41,7 @@ def _kind(x):
 def image_shape(model):
     """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs.
 
-    Of a model of clips, `(frames, height, width, channels)`.
+    Of a model of clips, `(frames, height, width, channels)`; of one that translates, `(length,)` of its sources.
     """
     return tuple(input_shape_of(model)[1:])
 
@@ -57,8 +57,13 @@ def table_of(model):
 
 
 def metadata_of(model):
-    """Returns the metadata that are saved with a model, or with its image tower: a dictionary that may be changed."""
-    return image_tower(model).get_layer("rescale").metadata
+    """Returns the metadata that are saved with a model, or with its image tower: a dictionary that may be changed.
+
+    See `keeper`.
+    """
+    tower = image_tower(model)
+    named = (layer for layer in tower.layers if layer.name == "rescale")
+    return (next(named, None) or keeper(tower)).metadata
 
 
 def fed(examples, inputs):
