@@ -140,7 +140,9 @@ def digits(_, split, data, targets, extras):
 def check_channels(source, shape):
     """Returns the source. Raises ValueError unless a model of that image shape can take its images."""
     if len(shape) > 1 and isinstance(source.images[0], tuple):
-        raise ValueError("A table of texts, 'table:PATH', is for Translate: other tasks need images. Received: texts alone")
+        raise ValueError(
+            "A table of texts, 'table:PATH', is for Translate: other tasks need images. Received: texts alone"
+        )
     if len(shape) > 1 and shape[-1] not in source.channels:
         channels = " or ".join(map(str, source.channels))
         raise ValueError(

@@ -44,7 +44,7 @@ def generate_text(
     batch_size: int = 8,
     bad_images: str = "raise",
 ) -> Texts:
-    """Writes texts word by word: captions of images, the words in a picture of a line, translations, or the rest of a text.
+    """Writes texts word by word: captions of images, the words of a line, translations, or the rest of a text.
 
     Keys and values of the words before are kept, so a word costs one step of the decoder. With one beam, the likeliest
     word is taken each time. With several, the search is that of transformers 5: it ends when the best unfinished text
@@ -125,12 +125,13 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     if 2 * beams > words.vocabulary:  # the number of words that are compared
         raise ValueError(f"`beams` must be at most half of the vocabulary, {words.vocabulary}. Received: beams={beams}")
     length = _length(length, words)
+    translates = is_translator(model)
     if (images is None) != (image is None):
+        must = "texts, for a model that translates" if translates else "images, for a captioner"
         raise ValueError(
-            f"`images` must be {'None for a language model' if image is None else 'what it writes about'}. "
+            f"`images` must be {'None for a language model' if image is None else must}. "
             f"Received: images={type(images).__name__}"
         )
-    translates = is_translator(model)
     sources = source_ids(image, images) if translates else None
     images = [*sources] if translates else None if images is None else listed(images)
     if images is not None and not images:

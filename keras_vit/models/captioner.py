@@ -18,8 +18,8 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     """Joins an image tower and a text decoder: a model that writes texts about images. Or a text tower, to translate.
 
     With a text tower it is the encoder and decoder of Vaswani et al. 2017 (arXiv:1706.03762). Both parts are nested
-    models, `image`, or `source` for a text tower, and `text`, which `get_layer` returns. They share their layers and weights with
-    the models that are passed. The ids are stored in the metadata of the decoder's layer `words`, where
+    models, `image`, or `source` for a text tower, and `text`, which `get_layer` returns. They share their layers and
+    weights with the models that are passed. The ids are stored in the metadata of the decoder's layer `words`, where
     `generate_text` reads them.
 
     The model itself is for training: from the words up to each place, it computes the logits of the next. `texts`
@@ -63,8 +63,8 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     widths = image.outputs[0].shape[-1], inputs["context"].shape[-1]
     if widths[0] != widths[1]:
         raise ValueError(
-            f"The decoder's `context_width` must be that of the {'text' if of_texts else 'image'}'s tokens, {widths[0]}. "
-            f"Received: {widths[1]}"
+            f"The decoder's `context_width` must be that of the {'text' if of_texts else 'image'}'s tokens, "
+            f"{widths[0]}. Received: {widths[1]}"
         )
     marks = dict(zip(MARKS, (start, end, end if pad is None else pad)))
     checks.whole(**marks)
@@ -94,7 +94,7 @@ def words_of(model, name="model"):
 
 
 def parts_of(model):
-    """Returns the tower that reads, or `None`, and the decoder of a model that writes; raises ValueError for another."""
+    """Returns the tower that reads, or `None`, and the decoder of one that writes; raises ValueError for another."""
     if is_captioner(model) or is_translator(model):
         return model.get_layer("source" if is_translator(model) else "image"), model.get_layer("text")
     words_of(model)

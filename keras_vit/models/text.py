@@ -93,7 +93,9 @@ def text_tower(
                 f"vocabulary={vocabulary}, pooling={pooling!r}"
             )
     if pooling == "none" and projection is not None:
-        raise ValueError(f"pooling='none' returns all tokens: leave `projection` out. Received: projection={projection}")
+        raise ValueError(
+            f"pooling='none' returns all tokens: leave `projection` out. Received: projection={projection}"
+        )
     if masked_id is not None and masked_id >= vocabulary:
         raise ValueError(f"`masked_id` must be below the vocabulary, {vocabulary}. Received: masked_id={masked_id}")
     dtype = keras.dtype_policies.get(dtype)

@@ -92,9 +92,7 @@ class Writes(TextTask):
         return {self.given: examples["images"], "texts": before}, words
 
     def answering(self, model):
-        """Returns the function from images, or ids, to ids and a score, float32 `(batch, length)`; see `CaptionWriter`.
-
-        """
+        """Returns the function from images, or ids, to ids and a score, `(batch, length)`; see `CaptionWriter`."""
         return caption_writer(model, self.length, self.beams)
 
     def callbacks(self, run):
