@@ -66,6 +66,8 @@ def arrays(recipe, planned, count=8):
         "depths": random.uniform(1, 9, images.shape[:3]),
         "texts": [f"{'no' if i % 2 else 'one'} word {i}" for i in range(count)],
     }
+    if task.of_texts:
+        images = [f"{'kein' if i % 2 else 'ein'} Wort {i}" for i in range(count)]
     return (images, *(targets[name] for name in task.targets))
 
 

@@ -40,7 +40,7 @@ def state(model):
 
 
 TYPED = "Augment Data Optim Recipe Task Answer Caption Classify ClassifyClips Contrast Depth Detect Generate Pretrain "
-TYPED += "PretrainClips Regress Restore Segment"
+TYPED += "PretrainClips Regress Restore Segment Translate"
 RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 

@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import config
 from keras_vit.config import Augment, Caption, Data, Optim, Recipe, Translate
+from keras_vit.data.memory import Source
 from keras_vit.runs import looking
 from keras_vit.training import devices
 from tests.marks import fuller, slow
@@ -124,7 +125,10 @@ def test_options_that_do_not_fit(changes, message):
 
 
 def test_data_of_another_kind(table):
+    texts = np.array([("a",), ("b",)], object)
     with pytest.raises(ValueError, match="Translate reads texts, .* Received: data with images"):
+        Translate().on(Source(np.zeros((2, 8, 8, 3), "uint8"), {"texts": texts}))
+    with pytest.raises(ValueError, match="'digits' has no texts"):
         keras_vit.fit(config.override(recipe(table), {"data.source": "digits"}), table.parent / "a", verbose=0)
     captions = Recipe(name="a", task=Caption(), model=dict(variant="mu/4", image_size=8), data=recipe(table).data)
     with pytest.raises(ValueError, match="is for Translate: other tasks need images"):
