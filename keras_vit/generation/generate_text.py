@@ -128,12 +128,10 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     translates = is_translator(model)
     if (images is None) != (image is None):
         must = "texts, for a model that translates" if translates else "images, for a captioner"
-        raise ValueError(
-            f"`images` must be {'None for a language model' if image is None else must}. "
-            f"Received: images={type(images).__name__}"
-        )
-    sources = source_ids(image, images) if translates else None
-    images = [*sources] if translates else None if images is None else listed(images)
+        must = "None for a language model" if image is None else must
+        raise ValueError(f"`images` must be {must}. Received: images={type(images).__name__}")
+    read = (lambda texts: [*source_ids(image, texts)]) if translates else listed
+    images = None if images is None else read(images)
     if images is not None and not images:
         raise ValueError("`images` must contain an image. Received: an empty list")
     tokens = _tokens(tokens, words, length)

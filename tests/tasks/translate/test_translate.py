@@ -129,7 +129,11 @@ def test_data_of_another_kind(table):
     with pytest.raises(ValueError, match="Translate reads texts, .* Received: data with images"):
         Translate().on(Source(np.zeros((2, 8, 8, 3), "uint8"), {"texts": texts}))
     with pytest.raises(ValueError, match="'digits' has no texts"):
-        keras_vit.fit(config.override(recipe(table), {"data.source": "digits"}), table.parent / "a", verbose=0)
+        keras_vit.fit(
+            config.override(recipe(table), {"data.source": "digits", "data.columns": None}),
+            table.parent / "a",
+            verbose=0,
+        )
     captions = Recipe(name="a", task=Caption(), model=dict(variant="mu/4", image_size=8), data=recipe(table).data)
     with pytest.raises(ValueError, match="is for Translate: other tasks need images"):
         keras_vit.fit(captions, table.parent / "a", verbose=0)
