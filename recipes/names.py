@@ -10,7 +10,8 @@ for the test; pairs with the same German name are in one split.
 
 Of the 124, 25.8 % are written exactly, and 34.1 % of the letters are wrong; with `task.beams=4` 26.6 % and 32.3 %. To
 copy the German name is right for 32.3 %, and 35.4 % of the letters are wrong: many names are the same in both
-languages, and 994 pairs are few to learn from. Of the 84 that differ, 12 are exact. It took 23 minutes on a shared core.
+languages, and 994 pairs are few to learn from. Of the 84 that differ, 12 are exact. It took 23 minutes on one shared
+core.
 """
 
 from keras_vit.config import Data, Optim, Reached, Recipe, Translate
