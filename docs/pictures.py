@@ -36,6 +36,7 @@ OF_PAGES = {  # weights that the pictures of a page show
     "pca.png": "",
     "scenes.png": "scenes",
     "superres.png": "superres_x2",
+    "translated.png": "",
     "words.png": "emoji",
 }
 

@@ -3,7 +3,7 @@
 import functools
 
 from keras_vit.models.backbone import TOWERS, has_towers, image_tower
-from keras_vit.models.captioner import is_captioner
+from keras_vit.models.captioner import is_captioner, is_translator
 from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of, name_of
@@ -31,10 +31,11 @@ class Traits:
 
     @functools.cached_property
     def structure(self):
-        """How it is built: `"towers"`, `"captioner"`, `"open_detector"`, `"open_segmenter"`, `"dit"`, or `"plain"`."""
+        """How it is built: one of the names below, or `"plain"`."""
         kinds = {
             "towers": has_towers,
             "captioner": is_captioner,
+            "translator": is_translator,
             "open_detector": is_open_detector,
             "open_segmenter": is_open_segmenter,
             "dit": is_dit,

@@ -46,7 +46,7 @@ def smoke(recipe):
 
 
 def arrays(recipe, planned, count=8):
-    """Returns arrays to train a recipe on: images or clips, and its task's targets.
+    """Returns arrays to train a recipe on: images, clips or texts, and its task's targets.
 
     Args:
         recipe: A `Recipe`, with the number of classes if it has any.
@@ -55,6 +55,7 @@ def arrays(recipe, planned, count=8):
     """
     random, task = np.random.default_rng(0), recipe.task
     shape = image_shape(planned) if task.clips else task.data_shape(image_shape(planned))
+    shape = (1, 1, 1) if task.of_texts else shape
     images = random.integers(0, 256, (count, *shape)).astype("uint8")
     yes_or_no = 2 if getattr(task, "text", False) else 1  # of the pixels that a sentence means
     labels = np.arange(count) % max(len(task.classes_for(recipe.model)), yes_or_no)
@@ -66,6 +67,8 @@ def arrays(recipe, planned, count=8):
         "depths": random.uniform(1, 9, images.shape[:3]),
         "texts": [f"{'no' if i % 2 else 'one'} word {i}" for i in range(count)],
     }
+    if task.of_texts:
+        images = [f"{'kein' if i % 2 else 'ein'} Wort {i}" for i in range(count)]
     return (images, *(targets[name] for name in task.targets))
 
 

@@ -18,7 +18,11 @@ from keras_vit.models.two_towers import two_towers
 from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
 
-PARTS_OF = {"open_detector": open_detector.PARTS, "open_segmenter": open_segmenter.PARTS}  # structures, and their parts
+PARTS_OF = {  # structures, and their parts
+    "open_detector": open_detector.PARTS,
+    "open_segmenter": open_segmenter.PARTS,
+    "translator": ("source", "text"),
+}
 # Of layers, what may differ: it is no part of the function, or of training alone.
 FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout", "stochastic_depth",
         "kernel_initializer", "bias_initializer", "pairs")  # fmt: skip

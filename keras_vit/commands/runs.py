@@ -59,10 +59,11 @@ def apply(
 ) -> None:
     """Apply a trained model to images: name their classes, draw their masks, find their objects, or restore them.
 
-    A model that was trained to draw images takes none: it writes pictures of classes, or of a text.
+    A model that was trained to draw images takes none: it writes pictures of classes, or of a text. One that
+    translates takes texts in place of images.
 
     Args:
-        images: Image files, and folders, which are searched with all their subfolders.
+        images: Image files, and folders, which are searched with all their subfolders; or texts to translate.
         text: Text for all images, of models that take one with each image; or what to draw.
         top: How many classes to name; of several labels at least all that hold, which are in [brackets].
         count: How many images to draw of each class, or of the text; 1 by default.
@@ -92,7 +93,7 @@ def apply(
         raise ValueError(
             f"{options}: only models that draw images, as of Generate, take this. Received: {type(model.task).__name__}"
         )
-    files, bad = predictions.image_files(images), 0
+    files, bad = predictions.given(model, images), 0
     answers = predictions.predictions(model, files, top, to, texts=text, json=json, csv=csv)
     for file, answer, error in predictions.followed(answers, len(files)):
         if error and len(files) == 1:
@@ -176,14 +177,15 @@ def draw(run: Run, images: Images = (), *, text: Text = None, job: Job = None, t
     """Draw what a trained model attends to, and the run's training curves.
 
     Args:
-        images: Image files, and folders of them, of which the first 32 are drawn; test images by default.
+        images: Image files, and folders of them, or texts to translate, of which the first 32 are drawn; test images by
+            default.
         text: As for predict.
         to: Folder to write to; the run's directory by default.
     """
     from keras_vit.runs import looking, predictions, trained
 
     model = trained.load_run(run, job=job)
-    files = predictions.image_files(images) if images else []
+    files = predictions.given(model, images) if images else []
     of = f" in the first {DRAWN} of {len(files):,} images" if len(files) > DRAWN else ""
     say(f"Drawing what {model.file} attends to{of}")
     for path in looking.explain(model, files[:DRAWN], to, texts=text):

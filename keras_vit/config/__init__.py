@@ -30,4 +30,5 @@ from keras_vit.tasks import PretrainClips as PretrainClips
 from keras_vit.tasks import Regress as Regress
 from keras_vit.tasks import Restore as Restore
 from keras_vit.tasks import Segment as Segment
+from keras_vit.tasks import Translate as Translate
 from keras_vit.tasks.base import Task as Task

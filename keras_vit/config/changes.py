@@ -13,7 +13,7 @@ from keras_vit.utils import checks
 
 TOP = ("seed", "name", "distribute", "model_parallel")
 PARTS = ("task", "data", "augment", "optim")
-KINDS = ("folder:", "tfds:")  # prefixes of a source of data
+KINDS = ("folder:", "tfds:", "table:")  # prefixes of a source of data
 OTHERS = {  # names in other libraries, and the names here
     "lr": "learning_rate",
     "wd": "weight_decay",

@@ -126,7 +126,8 @@ def from_recipe(
         pooled = "pool" in {layer.name for layer in model.layers}  # a single encoder: its weights can be adapted
         load_weights(model, path, **({"head": head, "patches": "resize"} if pooled else {}))
         metadata_of(model)["source"] = path.name
-    metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[-3:-1]))
+    if not recipe.task.of_texts:
+        metadata_of(model)["evaluation"] = _evaluation(recipe.data, min(image_shape(model)[-3:-1]))
     return model
 
 

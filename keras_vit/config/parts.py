@@ -15,8 +15,8 @@ class Data(Checked):
 
     `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or `"folder:PATH"`: class
     folders; `images` and `masks`, or `annotations`; COCO's `annotations.json` or `panoptic.json`; YOLO's `data.yaml`;
-    any images, without targets. A split is a name, or a part of it in whole percents: `"train[:90%]"`;
-    tensorflow-datasets also accepts its other forms.
+    any images, without targets. Of `Translate` it is `"table:PATH"`, a file with two columns of texts. A split is a
+    name, or a part of it in whole percents: `"train[:90%]"`; tensorflow-datasets also accepts its other forms.
     """
 
     source: str = "digits"

@@ -29,7 +29,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     Args:
         source: Result of `sources.load`.
         recipe: A `Recipe`, whose task has met the source; its `data`, `augment`, `optim.epochs` and `seed` are read.
-        size: `(height, width, channels)` of the images that the model takes.
+        size: `(height, width, channels)` of the images that the model takes; `(length,)` of texts.
         first_epoch: If given, one pass contains all epochs from this one on, for `fit(steps_per_epoch=...)`.
             Otherwise each pass over the dataset is one epoch, every time in a new order.
         first_step: Steps of the first epoch to skip.
@@ -59,7 +59,8 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
     def read_and_augment(epoch, first, keys):
         draw = draws(seed, epoch, first)
         examples = reader(keys, draw("crop", chunk, 4))
-        return augment(examples, moves, draw, channels), tf.tile([[epoch, first]], (chunk, 1))
+        changed = examples if task.of_texts else augment(examples, moves, draw, channels)
+        return changed, tf.tile([[epoch, first]], (chunk, 1))
 
     def make_batch(examples, at):
         own = tf.random.fold_in(at[0], seed)
@@ -147,6 +148,8 @@ def _reader(source, size, data, settings=None, raw=False):
     has a place in its image is cut with it; with `raw` it stays as it is.
     """
     look_up = source.reader()
+    if len(size) == 1:  # ids of texts
+        return lambda keys, numbers=None: look_up(keys)
     cut = settings.crop in BOXES if settings else isinstance(data.resize, (int, tuple))  # even at the right size
     pads = data.resize == "pad" and not (settings and cut)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_vit.data import folds
 from keras_vit.data.memory import Source, lacks
-from keras_vit.data.readers import clip_folder, datasets, examples, folder, tfds
+from keras_vit.data.readers import clip_folder, datasets, examples, folder, text_table, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
 from keras_vit.data.readers.arrays import names_in
 from keras_vit.data.targets import KINDS
@@ -41,10 +41,11 @@ def load(data, split, targets=("labels",), extras=(), columns=None, clips=None):
         )
     if kind not in READERS or (kind == "digits") == bool(rest):
         raise ValueError(
-            "`data.source` must be 'digits', 'tfds:NAME' or 'folder:PATH', which may have a table, metadata.csv. "
+            "`data.source` must be 'digits', 'tfds:NAME' or 'folder:PATH', which may have a table, metadata.csv; "
+            "'table:PATH' of texts alone. "
             f"Other data are passed to `fit` as `train` and `validation`. Received: data.source={data.source!r}"
         )
-    if data.columns and kind != "folder":
+    if data.columns and kind not in ("folder", "table"):
         raise ValueError(
             f"`data.columns` is for a folder with a table. Received: data.columns={checks.shown(data.columns)} with "
             f"data.source={data.source!r}"
@@ -105,7 +106,9 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=c
     """
     if isinstance(value, Source):
         return value
-    if task.clips is not None:
+    if task.of_texts:
+        source = text_table.from_arrays(value)
+    elif task.clips is not None:
         names = names or names_in(value, task.targets) or otherwise()
         source = clip_folder.from_arrays(value, task.clips, shape, names, task.targets)
     elif examples.is_dataset(value):
@@ -135,7 +138,11 @@ def digits(_, split, data, targets, extras):
 
 def check_channels(source, shape):
     """Returns the source. Raises ValueError unless a model of that image shape can take its images."""
-    if shape[-1] not in source.channels:
+    if len(shape) > 1 and isinstance(source.images[0], tuple):
+        raise ValueError(
+            "A table of texts, 'table:PATH', is for Translate: other tasks need images. Received: texts alone"
+        )
+    if len(shape) > 1 and shape[-1] not in source.channels:
         channels = " or ".join(map(str, source.channels))
         raise ValueError(
             f"The model must have as many channels as the images, {channels}. Received: {shape[-1]} channels"
@@ -174,4 +181,4 @@ def _is_path(text):
     return "/" in text or os.sep in text or text.startswith(("~", ".")) or os.path.isdir(text)
 
 
-READERS = {"digits": digits, "tfds": tfds.read, "folder": folder.read}
+READERS = {"digits": digits, "tfds": tfds.read, "folder": folder.read, "table": text_table.read}

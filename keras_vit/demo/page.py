@@ -11,6 +11,7 @@ from keras_vit.demo.reading import MOST_WHOLE, read_drawing, reader
 from keras_vit.demo.seeing import draws_more, hint, looks_of, seeing
 from keras_vit.runs import trained
 from keras_vit.runs.sampled import draws_images
+from keras_vit.runs.translated import check_images
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import extras
 from keras_vit.utils.metrics import written
@@ -39,6 +40,7 @@ def page(target):
     import gradio as gr
 
     loaded = trained.load_run(target)
+    check_images(loaded, "The demo")
     loaded.check_one_job()
     if draws_images(loaded):
         return drawing_page(loaded)

@@ -23,3 +23,4 @@ from keras_vit.explain.tokens import token_norms as token_norms
 from keras_vit.explain.tokens import token_similarity as token_similarity
 from keras_vit.explain.weights import patch_filters as patch_filters
 from keras_vit.explain.weights import position_similarity as position_similarity
+from keras_vit.explain.word_maps import attention_over_source as attention_over_source

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_vit.explain import inside, reading
+from keras_vit.explain import inside, reading, word_maps
 from keras_vit.models import anatomy
 from keras_vit.utils import checks
 
@@ -15,15 +15,19 @@ def attention_maps(model: keras.Model, images) -> np.ndarray:
 
     Args:
         model: A functional Keras model with `TransformerBlock`s, such as one from `keras_vit.vit`, or a model in which
-            such a model is nested. Layers before a nested ViT, such as resizing, are applied to the images first.
-        images: Array, `(batch, height, width, channels)`, 0..255.
+            such a model is nested. Layers before a nested ViT, such as resizing, are applied to the images first. Or a
+            model of texts: a `text_tower`, or a language model from `text_decoder`.
+        images: Array, `(batch, height, width, channels)`, 0..255. Of texts their ids, integers `(batch, words)`.
 
     Returns:
-        float32 array, `(layers, batch, heads, tokens, tokens)`; each row sums to one.
+        float32 array, `(layers, batch, heads, tokens, tokens)`; each row sums to one. Words that a text's words do not
+        attend to, later ones and padding, have 0.
 
     Raises:
         ValueError: If the model has no `TransformerBlock`, or the images do not fit it.
     """
+    if word_maps.reads_words(model):
+        return word_maps.attention_of_texts(model, images)
     reading.warn_mixing(model)
     return inside.in_parts(inside.scores, model, images, axis=1)
 

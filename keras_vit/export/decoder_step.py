@@ -13,7 +13,8 @@ from keras import ops
 from keras_vit.export import matrices, prepare, runtimes
 from keras_vit.export.forms import export_copy
 from keras_vit.generation.decoding import blocks_of, context_of, step
-from keras_vit.models.captioner import MARKS, parts_of, words_of
+from keras_vit.models.captioner import MARKS, is_translator, parts_of, words_of
+from keras_vit.models.inputs import table_of
 from keras_vit.utils import checks, files
 from keras_vit.utils.cores import cores
 
@@ -23,7 +24,7 @@ NOTES = "writer.json"
 
 
 class Encoder(keras.Model):
-    """From an image, `(1, height, width, channels)`, to keys and values of all blocks, `(2 * depth, tokens, ...)`."""
+    """From an image, or the ids of a text, one each, to keys and values of all blocks, `(2 * depth, tokens, ...)`."""
 
     def __init__(self, image, text):
         super().__init__(name="encoder")
@@ -31,7 +32,8 @@ class Encoder(keras.Model):
         self.text = text
 
     def call(self, inputs):
-        pairs = context_of(self.text, self.image(inputs["images"], training=False))
+        (given,) = inputs.values()
+        pairs = context_of(self.text, self.image(given, training=False))
         return {"context": ops.concatenate([part for pair in pairs for part in pair])}
 
 
@@ -56,9 +58,10 @@ def export_writer(
     length: int = 64,
     overwrite: bool = False,
 ) -> pathlib.Path:
-    """Writes a captioner as two files for one image at a time: `encoder` and `step`, in TFLite or ONNX.
+    """Writes a captioner as two files for one image, or text, at a time: `encoder` and `step`, in TFLite or ONNX.
 
-    `encoder` takes `images`, `(1, height, width, channels)`, pixels as float32, and returns `context`. `step` takes
+    `encoder` takes `images`, `(1, height, width, channels)`, pixels as float32, or, of a model that translates,
+    `sources`, `(1, length)`, int32 ids. It returns `context`. `step` takes
     `ids`, `(1, 1)`, and `place`, `(1,)`, int32: a word and its place from 0; `cache`, zeros at first, of the shape in
     `writer.json`; and `context`. It returns `logits`, `(1, vocabulary)`, and `next_cache`, the cache for the next word.
     `writer.json` also has the ids of start, end and padding. Both files are run and compared with the model word by
@@ -105,12 +108,20 @@ def export_writer(
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as new:
         new.mkdir()
-        pixels = {"images": np.random.default_rng(0).uniform(0, 255, (1, *image.input_shape[1:])).astype("float32")}
+        pixels = _drawn(model, image)
         context = _write(encoder, pixels, new / f"encoder{format}")["context"]
         _write(one, _first(notes, context), new / f"step{format}")
         (new / NOTES).write_text(json.dumps(notes, indent=1) + "\n")
         _compare(new, format, notes, (image, text), pixels)
     return path
+
+
+def _drawn(model, tower):
+    """Returns a random input of an encoder, by its name."""
+    random, shape = np.random.default_rng(0), (1, *tower.input_shape[1:])
+    if is_translator(model):
+        return {"sources": random.integers(0, table_of(tower)[1], shape).astype("int32")}
+    return {"images": random.uniform(0, 255, shape).astype("float32")}
 
 
 def _pairs(stacked):
@@ -155,7 +166,7 @@ def _compare(folder, format, notes, parts, pixels):
     encoder, one = (load_part(folder / f"{name}{format}") for name in ("encoder", "step"))
     image, text = parts
     inputs, ids = _first(notes, encoder(**pixels)["context"]), [notes["start"]]
-    tokens = ops.convert_to_numpy(image(pixels["images"], training=False))
+    tokens = ops.convert_to_numpy(image(*pixels.values(), training=False))
     while len(ids) < min(notes["length"], 8):
         outputs = one(**inputs)
         whole = text({"texts": np.array([ids], "int32"), "context": tokens}, training=False)

@@ -1,4 +1,4 @@
-"""What images a DiT is asked for: labels, or ids of texts."""
+"""What a model is asked for: labels or texts to draw, texts to translate."""
 
 import keras
 import numpy as np
@@ -78,7 +78,7 @@ def texts_of(model, texts):
     if hasattr(texts, "shape"):  # an array, or a tensor
         texts = texts if isinstance(texts, np.ndarray) else keras.ops.convert_to_numpy(texts)
         if texts.dtype.kind not in "UO":
-            return _checked(texts, words)
+            return checked_ids(texts, words)
         texts = texts.reshape(-1).tolist()
     texts = [texts] if isinstance(texts, (str, type(None))) else checks.sequence("texts", texts)
     if not texts:
@@ -90,16 +90,40 @@ def texts_of(model, texts):
             f"Received: {checks.shown(wrong[0])}"
         )
     said = [each for each in texts if each is not None]
-    rows = iter(_ids(said, words) if said else ())
+    rows = iter(ids_by(words, said) if said else ())
     return np.stack([none_of(model) if each is None else next(rows) for each in texts])
 
 
-def _ids(texts, words):
-    """Returns the ids of texts, by what a layer of words says of its tokenizer."""
+def source_ids(tower, texts):
+    """Returns the ids of texts to translate, int32 `(texts, length)`.
+
+    Args:
+        tower: A `text_tower` that returns all tokens.
+        texts: A text or several; or ids, integers `(texts, length)`.
+
+    Raises:
+        ValueError: For a text without a word, or one that is too long; for texts where the tower names no tokenizer;
+            for ids that it lacks.
+    """
+    words = tower.get_layer("words")
+    if getattr(texts, "dtype", None) is not None and np.asarray(texts).dtype.kind not in "UO":
+        return checked_ids(np.asarray(texts), words)
+    texts = [texts] if isinstance(texts, str) else checks.sequence("images", texts)
+    wrong = [each for each in texts if not (isinstance(each, str) and each.strip())]
+    if wrong or not texts:
+        raise ValueError(
+            "`images` must be texts with a word each, for a model that translates. "
+            f"Received: {checks.shown(wrong[0]) if wrong else 'none'}"
+        )
+    return ids_by(words, texts)
+
+
+def ids_by(words, texts):
+    """Returns the ids of texts, int32 `(texts, length)`, by what a layer of words says of its tokenizer."""
     table, source = (words.metadata.get(name) for name in ("words", "tokens"))
     if not (table or source):
         raise ValueError(
-            "The model must have a table of words, or name its tokenizer: pass ids, (images, "
+            "The model must have a table of words, or name its tokenizer: pass ids, (texts, "
             f"{words.length}). Received: texts for a model without"
         )
     table = list(table or ())
@@ -110,12 +134,12 @@ def _ids(texts, words):
     return ids
 
 
-def _checked(ids, words):
+def checked_ids(ids, words):
     """Returns ids as int32; raises ValueError unless they are rows of a layer's words."""
     fits = ids.dtype.kind in "iu" and ids.ndim == 2 and ids.shape[1] == words.length and len(ids)
     if not fits or ids.min() < 0 or ids.max() >= words.vocabulary:
         raise ValueError(
-            f"Ids must be integers (images, {words.length}), from 0 to below {words.vocabulary}. "
+            f"Ids must be integers (texts, {words.length}), from 0 to below {words.vocabulary}. "
             f"Received: shape={ids.shape}, dtype={ids.dtype}"
         )
     return ids.astype("int32")

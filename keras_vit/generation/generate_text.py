@@ -1,4 +1,4 @@
-"""Writes texts about images, or continues texts, by a decoder that writes word by word."""
+"""Writes texts about images, translates or continues texts, by a decoder that writes word by word."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_vit.generation.asked import source_ids
 from keras_vit.generation.search import Rules
 from keras_vit.generation.writer import Plan, batches
-from keras_vit.models.captioner import MARKS, parts_of, words_of
+from keras_vit.models.captioner import MARKS, is_translator, parts_of, words_of
 from keras_vit.preparing.preprocessing import Preparation, listed
 from keras_vit.text import Tokenizer, tokenizer
 from keras_vit.text.families import FAMILIES
@@ -43,7 +44,7 @@ def generate_text(
     batch_size: int = 8,
     bad_images: str = "raise",
 ) -> Texts:
-    """Writes texts word by word: captions of images, the words in a picture of a line, or the rest of a text.
+    """Writes texts word by word: captions of images, the words of a line, translations, or the rest of a text.
 
     Keys and values of the words before are kept, so a word costs one step of the decoder. With one beam, the likeliest
     word is taken each time. With several, the search is that of transformers 5: it ends when the best unfinished text
@@ -54,7 +55,8 @@ def generate_text(
     Args:
         model: A model from `captioner`, or as `from_pretrained` reads one of TrOCR, BLIP or GPT-2; or a language model
             from `text_decoder`, whose metadata have the ids `start`, `end` and `pad`.
-        images: Image files or other images that `preprocess` takes; `None` for a language model.
+        images: Image files or other images that `preprocess` takes. Of a model that translates, the texts: one or
+            several, or ids, integers `(texts, length)`. `None` for a language model.
         tokens: What turns ids into texts and prompts into ids: a `tokenizer`, or the folder or repository that it is
             read from. `None` for ids alone, or for a model whose file has a table of words or names its tokenizer.
         beams: Number of beams.
@@ -123,12 +125,13 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     if 2 * beams > words.vocabulary:  # the number of words that are compared
         raise ValueError(f"`beams` must be at most half of the vocabulary, {words.vocabulary}. Received: beams={beams}")
     length = _length(length, words)
+    translates = is_translator(model)
     if (images is None) != (image is None):
-        raise ValueError(
-            f"`images` must be {'None for a language model' if image is None else 'images, for a captioner'}. "
-            f"Received: images={type(images).__name__}"
-        )
-    images = None if images is None else listed(images)
+        must = "texts, for a model that translates" if translates else "images, for a captioner"
+        must = "None for a language model" if image is None else must
+        raise ValueError(f"`images` must be {must}. Received: images={type(images).__name__}")
+    read = (lambda texts: [*source_ids(image, texts)]) if translates else listed
+    images = None if images is None else read(images)
     if images is not None and not images:
         raise ValueError("`images` must contain an image. Received: an empty list")
     tokens = _tokens(tokens, words, length)
@@ -137,8 +140,8 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
     numbers = {name: float(how[name]) for name in ("length_penalty", "temperature", "top_p")}
     rules = Rules(length, marks["end"], marks["pad"], top_k=how["top_k"], **numbers)
     draws = np.random.default_rng(seed).random((len(begun), length), "float32") if rules.temperature else None
-    prepare = None if images is None else Preparation(image)
-    reader = (lambda i: None) if images is None else (lambda i: prepare(images[i]))
+    prepare = None if images is None or translates else Preparation(image)
+    reader = (lambda i: images and images[i][None]) if prepare is None else (lambda i: prepare(images[i]))
     return Plan(model, image, images, reader, begun, draws, rules, beams, batch_size, tokens)
 
 

@@ -21,9 +21,9 @@ class Plan(NamedTuple):
     """The checked arguments of a call that writes texts."""
 
     model: keras.Model
-    image: keras.Model | None  # its image tower, or `None` for a language model
-    images: list | None
-    read: Callable  # from the place of a text to the pixels of its image, or to `None`
+    image: keras.Model | None  # the tower that reads, or `None` for a language model
+    images: list | None  # or ids to translate
+    read: Callable  # from the place of a text to the pixels of its image, or its ids, or to `None`
     begun: list[list[int]]  # ids that each text begins with
     draws: np.ndarray | None  # uniform numbers, `(texts, length)`, by which words are drawn
     rules: Rules
@@ -47,10 +47,10 @@ class Batch(NamedTuple):
 class Writer(keras.Model):
     """Writes a fixed number of texts that begin with at most a fixed number of ids.
 
-    Its inputs are `texts`, `(count, first)`, int32, and of a captioner `images`, one each. Its outputs are ids,
-    `(count, length)`, and the texts' scores. If words are drawn, `draws` is an input too, as `one_by_one` takes it.
-    With the input `fillers`, `(count,)`, int32, this number of padding tokens is before each text, and the ids have
-    `first - 1` columns more.
+    Its inputs are `texts`, `(count, first)`, int32, and of a captioner `images`, one each, or ids to translate. Its
+    outputs are ids, `(count, length)`, and the texts' scores. If words are drawn, `draws` is an input too, as
+    `one_by_one` takes it. With the input `fillers`, `(count,)`, int32, this number of padding tokens is before each
+    text, and the ids have `first - 1` columns more.
 
     Args:
         model: A model from `captioner`, or from `text_decoder` without a context.

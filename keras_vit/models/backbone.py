@@ -48,10 +48,10 @@ def keeper(model):
 
 
 def input_shape_of(model):
-    """Returns the shape of a model's input, of its images if it reads words too; `None` if it has none."""
+    """Returns the shape of a model's input, of what it is about if it reads words too; `None` if it has none."""
     shape = getattr(model, "input_shape", None)  # a subclass of `keras.Model` has none
     named = {x.name: tuple(x.shape) for x in model.inputs} if isinstance(shape, list) else {}
-    return named.get("images", shape)
+    return named.get("images", named.get("sources", shape))
 
 
 def has_lora(model):

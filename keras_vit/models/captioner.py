@@ -1,4 +1,4 @@
-"""An image tower and a text decoder in one model."""
+"""A tower that reads images, or texts, and a text decoder in one model."""
 
 import keras
 
@@ -8,14 +8,19 @@ from keras_vit.models.backbone import outputs_of
 from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.utils import checks
 
+READS = {  # by what a model writes about: its tower, its input and its own name
+    "images": ("image", "images", "captioner"),
+    "texts": ("source", "sources", "translator"),
+}
 MARKS = ("start", "end", "pad")  # ids in the metadata of the decoder's layer `words`
 
 
 def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int, pad: int | None = None) -> keras.Model:
-    """Joins an image tower and a text decoder: a model that writes texts about images.
+    """Joins an image tower and a text decoder: a model that writes texts about images. Or a text tower, to translate.
 
-    Both are the nested models `image` and `text`, which `get_layer` returns. They share their layers and weights with
-    the models that are passed. The ids are stored in the metadata of the decoder's layer `words`, where
+    With a text tower it is the encoder and decoder of Vaswani et al. 2017 (arXiv:1706.03762). Both parts are nested
+    models, `image`, or `source` for a text tower, and `text`, which `get_layer` returns. They share their layers and
+    weights with the models that are passed. The ids are stored in the metadata of the decoder's layer `words`, where
     `generate_text` reads them.
 
     The model itself is for training: from the words up to each place, it computes the logits of the next. `texts`
@@ -23,7 +28,9 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
 
     Args:
         image: A model from images to tokens, such as `vit(..., pooling="none", num_classes=0)`; or from clips, such as
-            `video_vit(..., pooling="none", num_classes=0)`.
+            `video_vit(..., pooling="none", num_classes=0)`. Or one from texts, `text_tower(..., pooling="none")`: the
+            decoder attends to all its tokens, padding included, so each text must be padded to exactly the tower's
+            `length`.
         decoder: A model from `text_decoder` with `context_width`, the tokens' width.
         start: The id before each text.
         end: The id after each text.
@@ -31,7 +38,8 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
 
     Returns:
         A functional `keras.Model` from `{"images": (batch, height, width, channels), "texts": (batch, words)}` to
-        logits, `(batch, words, vocabulary)`, float32. Clips are `"images"` of an axis more.
+        logits, `(batch, words, vocabulary)`, float32. Clips are `"images"` of an axis more. With a text tower,
+        `"sources"`, int32 ids, `(batch, length)`, is in place of the images.
 
     Raises:
         ValueError: For models of other inputs or outputs, of two widths, or an id that the decoder does not have.
@@ -43,11 +51,13 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     >>> captioner(image, text, start=0, end=1).output_shape
     (None, None, 99)
     """
-    axes = [len(tensor.shape) for tensor in [*(getattr(image, "inputs", None) or ()), *outputs_of(image)]]
-    if axes not in ([IMAGES, 3], [CLIPS, 3]):
+    ranks = [len(tensor.shape) for tensor in [*(getattr(image, "inputs", None) or ()), *outputs_of(image)]]
+    of_texts = ranks == [2, 3] and "int" in image.inputs[0].dtype
+    if ranks not in ([IMAGES, 3], [CLIPS, 3]) and not of_texts:
         raise ValueError(
             "`image` must be a functional Keras model from images to tokens, such as vit(..., pooling='none', "
-            f"num_classes=0). Received: {checks.shown(getattr(image, 'name', image))}"
+            "num_classes=0), or from texts to tokens, text_tower(..., pooling='none'). "
+            f"Received: {checks.shown(getattr(image, 'name', image))}"
         )
     words, inputs = words_of(decoder, "decoder"), decoder.input
     if not isinstance(inputs, dict):
@@ -55,7 +65,8 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     widths = image.outputs[0].shape[-1], inputs["context"].shape[-1]
     if widths[0] != widths[1]:
         raise ValueError(
-            f"The decoder's `context_width` must be that of the image's tokens, {widths[0]}. Received: {widths[1]}"
+            f"The decoder's `context_width` must be that of the {'text' if of_texts else 'image'}'s tokens, "
+            f"{widths[0]}. Received: {widths[1]}"
         )
     marks = dict(zip(MARKS, (start, end, end if pad is None else pad)))
     checks.whole(**marks)
@@ -64,12 +75,13 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
             raise ValueError(f"`{mark}` must be below the vocabulary, {words.vocabulary}. Received: {mark}={id}")
     words.metadata = words.metadata | {mark: int(id) for mark, id in marks.items()}
 
-    image = Model(image.inputs[0], image.outputs[0], name="image")
+    tower, given, name = READS["texts" if of_texts else "images"]
+    image = Model(image.inputs[0], image.outputs[0], name=tower)
     text = Model(inputs, decoder.outputs[0], name="text")
-    images = keras.Input(image.input_shape[1:], dtype=image.inputs[0].dtype, name="images")
+    source = keras.Input(image.input_shape[1:], dtype=image.inputs[0].dtype, name=given)
     texts = keras.Input((None,), dtype="int32", name="texts")
-    logits = text({"texts": texts, "context": image(images)})
-    return Model({"images": images, "texts": texts}, logits, name="captioner")
+    logits = text({"texts": texts, "context": image(source)})
+    return Model({given: source, "texts": texts}, logits, name=name)
 
 
 def words_of(model, name="model"):
@@ -84,13 +96,13 @@ def words_of(model, name="model"):
 
 
 def parts_of(model):
-    """Returns the image tower, or `None`, and the decoder of a model that writes; raises ValueError for another."""
-    if is_captioner(model):
-        return model.get_layer("image"), model.get_layer("text")
+    """Returns the tower that reads, or `None`, and the decoder of one that writes; raises ValueError for another."""
+    if is_captioner(model) or is_translator(model):
+        return model.get_layer("source" if is_translator(model) else "image"), model.get_layer("text")
     words_of(model)
     if isinstance(model.input, dict):
         raise ValueError(
-            "A decoder with a context must be joined with an image tower by keras_vit.captioner. "
+            "A decoder with a context must be joined with a tower by keras_vit.captioner. "
             f"Received: {model.name!r} alone"
         )
     return None, model
@@ -98,6 +110,15 @@ def parts_of(model):
 
 def is_captioner(model):
     """Returns whether a model writes texts about images."""
+    return _writes_by(model, "image")
+
+
+def is_translator(model):
+    """Returns whether a model writes texts from texts."""
+    return _writes_by(model, "source")
+
+
+def _writes_by(model, tower):
     layers = {layer.name: layer for layer in getattr(model, "layers", ())}
     inputs = getattr(layers.get("text"), "input", None)  # a text tower, too, may be called so: it reads no image
-    return "image" in layers and isinstance(inputs, dict) and "context" in inputs and isinstance(model.input, dict)
+    return tower in layers and isinstance(inputs, dict) and "context" in inputs and isinstance(model.input, dict)

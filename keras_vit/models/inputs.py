@@ -46,7 +46,7 @@ def _kind(x):
 def image_shape(model):
     """Returns `(height, width, channels)` of the images that a model takes, alone or among other inputs.
 
-    Of a model of clips, `(frames, height, width, channels)`.
+    Of a model of clips, `(frames, height, width, channels)`; of one that translates, `(length,)` of its sources.
     """
     return tuple(input_shape_of(model)[1:])
 

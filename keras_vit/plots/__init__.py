@@ -31,3 +31,4 @@ from keras_vit.plots.reconstruction import plot_reconstruction as plot_reconstru
 from keras_vit.plots.tokens import plot_depth as plot_depth
 from keras_vit.plots.weights import plot_filters as plot_filters
 from keras_vit.plots.weights import plot_positions as plot_positions
+from keras_vit.plots.word_maps import plot_word_maps as plot_word_maps

@@ -16,6 +16,7 @@ from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
 from keras_vit.reporting import counts
 from keras_vit.runs import looking, results, trained
+from keras_vit.runs.translated import check_images
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
@@ -89,6 +90,7 @@ def gather(target, arrays=None, most=10_000):
     from keras_vit.training import evaluation, history
 
     loaded = trained.load_run(target)
+    check_images(loaded, "A report")
     model, class_names, recipe, task = loaded.model, loaded.class_names, loaded.bound, loaded.task
     seen = loaded.about.image_model
     if seen and has_queries(seen):

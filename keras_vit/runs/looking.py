@@ -1,5 +1,6 @@
 """Pictures of what a trained model attends to, and of its training."""
 
+import functools
 import itertools
 
 import keras
@@ -9,6 +10,7 @@ from keras_vit.explain.attention import attention_rollout
 from keras_vit.explain.queries import has_queries, where_queries_look
 from keras_vit.explain.relevance import attention_relevance, has_classes
 from keras_vit.explain.texts import attention_of_answer, attention_of_text, attention_of_words
+from keras_vit.explain.word_maps import attention_over_source
 from keras_vit.models.captioner import words_of
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
@@ -31,7 +33,7 @@ def explain(target, files=(), folder=None, *, texts=None):
 
     Args:
         target: As in `load_run`.
-        files: Image files; the first eight images of the test split if empty.
+        files: Image files, or texts to translate; the first eight examples of the test split if empty.
         texts: As in `predict`, for tasks that take a text with each of the files.
         folder: Where to write `attention.png`, `curves.png` and, for a task that draws its outputs, `pictures.png`; as
             in `export` if `None`.
@@ -44,7 +46,9 @@ def explain(target, files=(), folder=None, *, texts=None):
         raise ValueError(f"A model that draws images takes none: leave them out. Received: {len(files)} files")
     if not files:
         need_data(trained, "image files")
-    inputs = {"images": read(trained, files), **trained.ids_of(texts, len(files))} if files else {}
+    asked = trained.ids_of(texts, len(files)) if files else {}
+    look = trained.task.ids_of("raise") if trained.task.of_texts else functools.partial(read, trained)
+    inputs = {"images": look(files), **asked} if files else {}
     examples = inputs or some_images(trained, trained.recipe.data.test, 8)
     images, task = examples["images"], trained.task
     from keras_vit import plots
@@ -126,15 +130,43 @@ def _written(trained, examples, outputs, titles):
     """Returns a figure of where a captioner looked for each word that it wrote."""
     from keras_vit import plots
 
-    model, images, task = trained.model, examples["images"][:WRITTEN], trained.task
-    marks = words_of(model.get_layer("text")).metadata
-    ids = np.insert(np.asarray(outputs)[:WRITTEN, :-1].astype("int32"), 0, marks["start"], axis=1)
-    whole = [itertools.takewhile(lambda id: id not in (marks["end"], marks["pad"]), row[1:]) for row in ids.tolist()]
-    named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
-    words = [named([[id] for id in row]) for row in whole]
+    model, images = trained.model, examples["images"][:WRITTEN]
+    ids, words = _words_written(trained, outputs)
     pictures = canvas.as_bytes(images, trained.about.range)
     drawn = in_a_row(pictures, attention_of_words(model, images, ids), axis=1)
     return plots.plot_words(*drawn, words, titles[:WRITTEN])
+
+
+def _words_written(trained, outputs):
+    """Returns the ids that a model wrote, with their start, and for each text a list of its words."""
+    marks = words_of(trained.model.get_layer("text")).metadata
+    ids = np.insert(np.asarray(outputs)[:WRITTEN, :-1].astype("int32"), 0, marks["start"], axis=1)
+    return ids, [_words(trained.task, row, marks) for row in ids[:, 1:].tolist()]
+
+
+def _words(task, ids, marks):
+    """Returns the words of ids up to the end, as a list of texts."""
+    whole = itertools.takewhile(lambda id: id not in (marks["end"], marks["pad"]), ids)
+    named = task.ids_of().texts if task.words or task.tokens else lambda rows: [str(id) for [id] in rows]
+    return named([[id] for id in whole])
+
+
+def _translated(trained, examples, outputs, titles):
+    """Returns a figure of which words of the source were read for each word that was written."""
+    from keras_vit import plots
+
+    sources = np.asarray(examples["images"][:WRITTEN])
+    ids, words = _words_written(trained, outputs)
+    marks = words_of(trained.model.get_layer("text")).metadata
+    read_words = [_words(trained.task, row, marks) for row in sources.tolist()]
+    chosen = [i for i, row in enumerate(words) if row and read_words[i]]
+    if not chosen:
+        return None
+    maps = attention_over_source(trained.model, sources, ids).mean((0, 2))  # of all blocks and heads
+    each = [[of[i] for i in chosen] for of in (maps, words, read_words, titles)]
+    figure = plots.plot_word_maps(*each)
+    lettering.heading(figure, "What was read (columns) for each word or letter (rows)")
+    return figure
 
 
 def _similar(trained, examples, outputs, titles):
@@ -166,7 +198,13 @@ def _attended(trained, examples, outputs, titles):
 
 
 # By `Traits.structure`; others are `_attended`.
-FIGURES = {"dit": _nothing, "open_segmenter": _nothing, "captioner": _written, "towers": _similar}
+FIGURES = {
+    "dit": _nothing,
+    "open_segmenter": _nothing,
+    "captioner": _written,
+    "translator": _translated,
+    "towers": _similar,
+}
 
 
 def _heats(about, examples):

@@ -1,4 +1,4 @@
-"""Applies a trained model to image files."""
+"""Applies a trained model to image files, or to texts."""
 
 import collections
 import os
@@ -12,6 +12,7 @@ from keras_vit.runs import output_files, tables
 from keras_vit.runs.passage import outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
+from keras_vit.runs.translated import translations
 from keras_vit.utils import checks, extras, progress
 from keras_vit.utils.clip_files import is_clip
 from keras_vit.utils.files import replacing
@@ -38,7 +39,8 @@ def predict(
 
     Args:
         target: As in `keras_vit.load_run`, such as the directory of a run, a `.keras` file or a Keras model.
-        images: Paths of images, and of folders, which are searched with all their subfolders; or a single path.
+        images: Paths of images, and of folders, which are searched with all their subfolders; or a single path. Of
+            `Translate`, the texts.
         top: How many answers to return for an image, at most; of several labels all that hold are returned.
         to: Folder for files, for tasks that make them: `STEM.png` of each image. Of `Segment`, masks of class indices
             at the image's own size; of `Restore`, the restored image, with the alpha channel, the color profile and
@@ -78,8 +80,9 @@ def predict(
             f"images)). Received: {checks.shown(images)}"
         )
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
-    files, answers = image_files([checks.path("images", image) for image in images]), []
-    each = predictions(load_run(target, job=job), files, top, to, texts=texts, json=json, csv=csv)
+    trained, answers = load_run(target, job=job), []
+    files = given(trained, images)
+    each = predictions(trained, files, top, to, texts=texts, json=json, csv=csv)
     for _, answer, error in followed(each, len(files)):
         if error:
             raise error
@@ -113,11 +116,17 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
             "A model that draws images takes none: keras_vit.sample(model, labels), or predict with --class and --to. "
             f"Received: {len(files)} images for {type(task).__name__}"
         )
-    files = [file if isinstance(file, pathlib.Path) else pathlib.Path(file) for file in files]
+    if task.of_texts and to is not None:
+        raise ValueError(f"`to` is for tasks that make files. Received: to={str(to)!r} with {type(task).__name__}")
+    if not task.of_texts:
+        files = [file if isinstance(file, pathlib.Path) else pathlib.Path(file) for file in files]
     ids = trained.ids_of(texts, len(files))
     paths = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
     for name, path in paths.items():
         _check_table(name, path, files, kind)
+    if task.of_texts:
+        yield from translations(trained, files, top, paths)
+        return
     place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
     keeps = kind.keeps if place or paths else None
     finish = task.result if kind.pixels and task.whole else None
@@ -197,6 +206,11 @@ def _place(task, kind, files, folder):
         )
     folder.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def given(trained, images):
+    """Returns what a trained model is applied to: the files of paths, as `image_files`, or texts as they are."""
+    return [*images] if trained.task.of_texts else image_files(images)
 
 
 def image_files(paths):

@@ -9,6 +9,7 @@ import keras
 
 from keras_vit import config
 from keras_vit.config import cookbook
+from keras_vit.models.captioner import is_translator
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.outputs import labels_beside, logits_by, num_classes
 from keras_vit.runs.alone import check_images, names_of, task_of
@@ -223,7 +224,8 @@ def _refuse(path, target, own):
 
 def _of_run(folder, file):
     model, recipe, class_names, data = rundir.load(folder, file)
-    check_images(model, folder / file)
+    if not is_translator(model):
+        check_images(model, folder / file)
     home = folder if file == rundir.MODEL else folder / pathlib.Path(file).stem
     trained = Trained(model, recipe, class_names, str(folder / file), home, folder, bool(data.get("arrays")))
     if class_names and not trained.task.fits(model):

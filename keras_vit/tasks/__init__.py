@@ -15,3 +15,4 @@ from keras_vit.tasks.pretrain.pretrain_clips import PretrainClips as PretrainCli
 from keras_vit.tasks.regress.regress import Regress as Regress
 from keras_vit.tasks.restore.restore import Restore as Restore
 from keras_vit.tasks.segment.segment import Segment as Segment
+from keras_vit.tasks.translate.translate import Translate as Translate

@@ -40,7 +40,8 @@ class Task(Shown, Checked):
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # kind of the model's output; a key of `models.kinds.KINDS`
     arguments: ClassVar[tuple[str, ...]] = ()  # arguments of the model, besides those of `vit`
-    clips: ClassVar[Any] = None  # for clips: a `data.clip_source.Sampling`, how frames are sampled
+    of_texts: ClassVar[bool] = False  # whether data are texts without images, whose ids are `"images"` of examples
+    clips: ClassVar[Any] = None  # for clips: a `data.clip_source.Sampling`
     columns: ClassVar[dict[str, Any]] = {}  # columns of a table by target, where `Data.columns` does not name them
     compares: ClassVar[bool] = False  # whether the loss of an image depends on the other images of its batch
     refuses: ClassVar[dict[str, str]] = {}  # dotted names of settings that must be off, and why; see `tasks.refusals`
@@ -50,12 +51,8 @@ class Task(Shown, Checked):
 
     def __init_subclass__(cls, **more):
         super().__init_subclass__(**more)
-        namesake = TASKS.get(cls.__name__)
-        if (
-            namesake is not None
-            and namesake.__module__.split(".")[0] == "keras_vit"
-            and namesake.__module__ != cls.__module__
-        ):
+        other = getattr(TASKS.get(cls.__name__), "__module__", "")  # of a namesake
+        if other.split(".")[0] == "keras_vit" and other != cls.__module__:
             raise ValueError(f"A task must have a name of its own. Received: {cls.__name__!r}, a task of keras_vit")
         if isinstance(cls.gives, str):  # else it follows from an option
             checks.one_of("gives", cls.gives, KINDS)

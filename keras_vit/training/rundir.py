@@ -12,14 +12,13 @@ import keras
 
 from keras_vit import config
 from keras_vit.config.removed import ADDED, REMOVED
-from keras_vit.layers import Rescale
+from keras_vit.models.backbone import keeper
 from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
 from keras_vit.tasks.base import UnknownTaskError
 from keras_vit.training import state
 from keras_vit.training.locks import LOCK, locked
 from keras_vit.training.longer import longer
 from keras_vit.utils import files, machine
-from keras_vit.utils.keras_private import sublayers
 from keras_vit.utils.names import composed
 from keras_vit.utils.packed import check_packed
 
@@ -150,8 +149,9 @@ def _identity(values, recipe):
         recipe: The `Recipe`, whose task says which options only measure.
     """
     options = {name: unset for name, (unset, _) in REMOVED.items()} | _dotted(values)  # as earlier versions hashed them
-    if options["data.source"].startswith("folder:"):  # which may be moved: the data are known by their hashes
-        options["data.source"] = "folder:"
+    kind = options["data.source"].partition(":")[0]
+    if kind in ("folder", "table"):  # which may be moved: the data are known by their hashes
+        options["data.source"] = f"{kind}:"
     # Keras draws a seed for a layer that has none; here layers draw by the recipe's.
     options["augment.layers"] = config.without("seed", options["augment.layers"])
     free = {f"task.{name}" for name in recipe.task.measured}
@@ -210,7 +210,7 @@ def load(folder, file):
         raise FileNotFoundError(f"The run in {str(folder)!r} has no {LABELS}.")
     names = read_labels(folder / LABELS)
     model = read_model(folder / file)
-    noted = next((layer.metadata for layer in sublayers(model) if isinstance(layer, Rescale)), {})
+    noted = getattr(keeper(model), "metadata", {})
     if noted.get("run") not in (None, mark(recipe, data)):
         raise ValueError(
             f"{str(folder / file)!r} is a model of another run: its recipe or data differ from those in "

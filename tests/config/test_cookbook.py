@@ -8,7 +8,7 @@ import pytest
 import keras_vit
 from keras_vit.commands.recipes import renamed
 from keras_vit.config import Weights, cookbook
-from keras_vit.models.captioner import is_captioner
+from keras_vit.models.captioner import is_captioner, is_translator
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.kinds import kind_of
 from keras_vit.models.outputs import labels_beside, num_classes
@@ -28,7 +28,7 @@ def test_every_recipe_loads_and_builds():
         if recipe.task.gives == "pairs":
             assert planned.output_shape[1:] == (2, recipe.task.width)
             continue
-        if is_captioner(planned):
+        if is_captioner(planned) or is_translator(planned):
             assert planned.output_shape == (None, None, recipe.task.vocabulary)
             continue
         if recipe.task.gives in ("depth", "label_masks"):

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from keras_vit import export_writer, generate_text
+from keras_vit import captioner, export_writer, generate_text, text_tower
 from keras_vit.export import decoder_step, matrices, prepare
 from tests.captions import decoder, images_of, io_in, original, small
 from tests.checkpoints.helpers import unexpected
@@ -13,11 +13,11 @@ pytest.importorskip("tensorflow")
 FORMATS = [".tflite", pytest.param(".onnx", marks=pytest.mark.filterwarnings("ignore"))]
 
 
-def by_hand(folder, format, image):
+def by_hand(folder, format, image, name="images"):
     """Writes a text with the two files: the loop of the page."""
     encoder, step = (decoder_step.load_part(folder / f"{name}{format}") for name in ("encoder", "step"))
     notes = json.loads((folder / decoder_step.NOTES).read_text())
-    context, ids = encoder(images=image[None])["context"], [notes["start"]]
+    context, ids = encoder(**{name: image[None]})["context"], [notes["start"]]
     cache = np.zeros(notes["cache"], "float32")
     while len(ids) < notes["length"] and ids[-1:] != [notes["end"]]:
         word, place = np.array([ids[-1:]], "int32"), np.array([len(ids) - 1], "int32")
@@ -80,3 +80,20 @@ def test_what_is_refused(tmp_path, monkeypatch):
         export_writer(**given)
     with pytest.raises(FileExistsError, match="is a folder without writer.json"):
         export_writer(**given, overwrite=True)
+
+
+@pytest.mark.compiled
+@slow
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_files_translate_what_the_model_translates(format, tmp_path):
+    if format == ".onnx":
+        pytest.importorskip("tf2onnx")
+        pytest.importorskip("onnxruntime")
+    source = text_tower(
+        vocabulary=30, length=6, width=32, depth=1, num_heads=2, causal=False, pooling="none", masked_id=0
+    )
+    model = captioner(source, decoder(), start=2, end=3, pad=0)
+    folder = export_writer(model, tmp_path / "files", format=format, length=8)
+    text = np.int32([5, 9, 11, 3, 0, 0])
+    ids = by_hand(folder, format, text, "sources")
+    assert ids == generate_text(model, text[None], length=8).ids[0, : len(ids)].tolist()

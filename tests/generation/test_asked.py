@@ -52,7 +52,7 @@ def test_unknown_words_are_told_once():
         ("a red cat a red dog", "A text must have at most 5 tokens: .* Received: 7 in 'a red cat a red dog'"),
         (
             np.array([1, 2]),
-            r"Ids must be integers \(images, 5\), from 0 to below 8. Received: shape=\(2,\)",
+            r"Ids must be integers \(texts, 5\), from 0 to below 8. Received: shape=\(2,\)",
         ),
         (IDS + 1.5, "Received: shape=.*float64"),
         (IDS + 7, "from 0 to below 8"),
@@ -68,7 +68,7 @@ def test_what_cannot_be_drawn(texts, message):
 def test_models_without_words_take_ids():
     model = of_texts(metadata={"empty": [1, 0, 0, 0, 0]})
     assert sample(model, IDS, steps=1).shape == (3, 8, 12, 1)
-    with pytest.raises(ValueError, match=r"must have a table of words, .*: pass ids, \(images, 5\). Received: texts"):
+    with pytest.raises(ValueError, match=r"must have a table of words, .*: pass ids, \(texts, 5\). Received: texts"):
         sample(model, "blue", steps=1)
     with pytest.raises(ValueError, match="For guidance, .* must have the ids of a text without words"):
         sample(of_texts(metadata={"words": ["<pad>", "<end>", "a"]}), "a", steps=1)

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from keras_vit import captioner, text_decoder, text_tower, two_towers, vit
-from keras_vit.models.captioner import is_captioner, parts_of
+from keras_vit.models.captioner import is_captioner, is_translator, parts_of
+from keras_vit.traits import Traits
 from tests.captions import SIZES, decoder, marks_of, numbers, small
 from tests.checkpoints.helpers import unexpected
 
@@ -25,6 +26,26 @@ def test_the_decoder_sees_all_tokens_of_the_image():
     np.testing.assert_allclose(numbers(model(GIVEN)), numbers(expected), atol=1e-6)
     assert model.output_shape == (None, None, 30) and image.output_shape == (None, 4, 32)
     assert marks_of(model) == {"start": 2, "end": 3, "pad": 3}
+
+
+def test_an_encoder_of_texts_and_a_decoder(tmp_path):
+    """As in Vaswani et al. 2017: the decoder sees all tokens of the source, each word no later one."""
+    source = text_tower(vocabulary=20, length=6, width=32, depth=1, num_heads=2, pooling="none", masked_id=0)
+    text = decoder()
+    model = captioner(source, text, start=2, end=3, pad=0)
+    assert is_translator(model) and not is_captioner(model) and Traits(model).structure == "translator"
+    assert [part.name for part in parts_of(model)] == ["source", "text"] and model.name == "translator"
+    given = {"sources": RNG.integers(0, 20, (3, 6), "int32"), "texts": GIVEN["texts"]}
+    expected = text({"texts": given["texts"], "context": numbers(source(given["sources"]))})
+    np.testing.assert_allclose(numbers(model(given)), numbers(expected), atol=1e-6)
+    later = np.concatenate([given["texts"][:, :4], given["texts"][:, 4:] * 0 + 5], axis=1)
+    np.testing.assert_allclose(numbers(model({**given, "texts": later}))[:, :4], numbers(expected)[:, :4], atol=1e-5)
+    model.save(tmp_path / "translator.keras")
+    np.testing.assert_array_equal(
+        numbers(keras.models.load_model(tmp_path / "translator.keras")(given)), numbers(model(given))
+    )
+    with pytest.raises(ValueError, match="must be that of the text's tokens, 32. Received: 24"):
+        captioner(source, text_decoder(**SIZES, context_width=24), start=0, end=1)
 
 
 def test_two_towers_are_no_captioner():
@@ -78,7 +99,7 @@ def test_what_does_not_write_has_no_parts():
     wrong = [
         (
             lambda: parts_of(decoder("gpt2")),
-            "must be joined with an image tower by keras_vit.captioner. Received: 'text'",
+            "must be joined with a tower by keras_vit.captioner. Received: 'text'",
         ),
         (
             lambda: parts_of(small().get_layer("image")),

@@ -52,6 +52,18 @@ def test_each_pooling_takes_its_token():
         np.testing.assert_array_equal(answers(model, ids), answers(tokens, ids)[:, place])
 
 
+def test_an_encoder_returns_all_tokens_and_does_not_see_padding():
+    """Its words equal those of the text without padding."""
+    options = dict(causal=False, pooling="none", masked_id=0, dropout=0.1)
+    model = randomized(text_tower(**SIZES, **options))
+    assert model.output_shape == (None, 6, 16) and "mask" in {layer.name for layer in model.layers}
+    short = text_tower(**{**SIZES, "length": 3}, **options)
+    short.set_weights([w[:3] if w.shape == (6, 16) else w for w in model.get_weights()])
+    np.testing.assert_allclose(answers(model, IDS[:1])[:, :3], answers(short, IDS[:1, :3]), atol=1e-5)
+    random = keras.ops.convert_to_numpy(model(IDS, training=True))
+    assert not np.allclose(random, answers(model, IDS))  # the dropout
+
+
 @pytest.mark.parametrize("options", [CLIP, SIGLIP])
 def test_trains_compiled_saves_and_loads(options, tmp_path):
     model = text_tower(**SIZES, **options, metadata={"words": ["a", "b"]})
@@ -82,7 +94,9 @@ def test_bad_arguments():
         (dict(), "pooling='end' needs `end`, the id that ends a text. Received: end=None"),
         (dict(end=30), "must be an id of the vocabulary, for pooling='end'. Received: end=30, vocabulary=30"),
         (dict(end=2, pooling="last"), "Received: end=2, vocabulary=30, pooling='last'"),
-        (dict(pooling="mean"), "`pooling` must be one of 'end', 'largest', 'last', 'first'. Received: pooling='mean'"),
+        (dict(pooling="mean"), "`pooling` must be one of 'end', .*'first', 'none'. Received: pooling='mean'"),
+        (dict(pooling="none", projection=8), "leave `projection` out. Received: projection=8"),
+        (dict(pooling="none", masked_id=30), "`masked_id` must be below the vocabulary, 30. Received: masked_id=30"),
         (dict(end=2, depth=2000), "at most 1000 blocks. Received: depth=2000"),
         (dict(end=2, num_heads=3), "A width of 16 cannot be split into 3 heads"),
         (dict(end=2, causal="no"), "`causal` must be True or False. Received: causal='no'"),

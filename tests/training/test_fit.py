@@ -40,7 +40,7 @@ def test_every_recipe_trains_two_steps(tmp_path, monkeypatch, eagerly):
     recipes = [smoke(keras_vit.load_recipe(name)) for name in keras_vit.list_recipes()]
     narrow = {"model.width": 48, "model.num_heads": 3, "model.mlp_dim": 96}
     for recipe in recipes:
-        recipe = config.override(recipe, narrow) if recipe.model["variant"] else recipe
+        recipe = config.override(recipe, narrow) if recipe.model.get("variant") else recipe
         recipe = config.override(recipe, {"model.num_classes": 2} if recipe.name == "finetune_folder" else {})
         judge = getattr(recipe.task, "judge", "")  # which knows the classes by their names
         recipe = config.override(recipe, {"task.classes": judge_of(judge).names} if judge else {})

@@ -1,0 +1,1 @@
+"""Texts from texts, such as translations."""
