@@ -8,6 +8,7 @@ from keras_vit.utils.keras_private import sublayers
 IMAGES, CLIPS = 4, 5  # axes of a batch of images, and of clips
 TYPES = {  # of inputs in exported files
     "images": "float32",
+    "references": "float32",
     "clips": "float32",
     "texts": "int32",
     "times": "float32",
@@ -15,6 +16,7 @@ TYPES = {  # of inputs in exported files
 }
 PIXELS = {IMAGES: "images", CLIPS: "clips"}
 AXES = {"texts": (2, True), "times": (1, False), "labels": (1, True)}  # of the others' batches, and whether integers
+NAMED = {"references": "images"}  # inputs next to others of the same axes, known by their names
 ALONE = {"images", "clips", "texts"}  # one of which every model takes
 
 
@@ -26,7 +28,7 @@ def inputs_of(model):
     """
     tensors = list(getattr(model, "inputs", None) or ())
     by_name = getattr(model, "input", None) if len(tensors) > 1 else {_kind(x): x for x in tensors}
-    fits = isinstance(by_name, dict) and all(name and _kind(x) == name for name, x in by_name.items())
+    fits = isinstance(by_name, dict) and all(name and _kind(x) == NAMED.get(name, name) for name, x in by_name.items())
     shapes = {name: tuple(by_name[name].shape[1:]) for name in TYPES if name in by_name} if fits else {}
     complete = ALONE & set(shapes) and not any(None in shape for shape in shapes.values())
     return shapes if complete else {}

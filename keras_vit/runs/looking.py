@@ -12,6 +12,7 @@ from keras_vit.explain.texts import attention_of_answer, attention_of_text, atte
 from keras_vit.models.captioner import words_of
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
+from keras_vit.runs import references
 from keras_vit.runs.passage import read
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.sampled import draws_images
@@ -43,6 +44,8 @@ def explain(target, files=(), folder=None, *, texts=None):
         raise ValueError(f"A model that draws images takes none: leave them out. Received: {len(files)} files")
     if not files:
         need_data(trained, "image files")
+    if files:
+        references.check_none(trained, "The picture of files")
     inputs = {"images": read(trained, files), **trained.ids_of(texts, len(files))} if files else {}
     examples = inputs or some_images(trained, trained.recipe.data.test, 8)
     images, task = examples["images"], trained.task

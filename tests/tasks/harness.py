@@ -39,7 +39,15 @@ class Kill(keras.callbacks.Callback):
 
 
 def run_task_test(
-    recipe, folder, monkeypatch, images=(), whole=not QUICKLY, texts=None, exported=not QUICKLY, source=True
+    recipe,
+    folder,
+    monkeypatch,
+    images=(),
+    whole=not QUICKLY,
+    texts=None,
+    exported=not QUICKLY,
+    source=True,
+    demo=True,
 ):
     """Takes a recipe through everything that is done with a task.
 
@@ -52,6 +60,7 @@ def run_task_test(
         texts: A text for the images, for a task that takes one.
         exported: Whether it is exported and shown in the demo.
         source: Whether its encoder is that of a classifier.
+        demo: Whether it is shown in the demo.
 
     Returns:
         The finished run, as `load_run` returns it.
@@ -73,7 +82,9 @@ def run_task_test(
         page = keras_vit.report(run).read_text()
         for name in next(iter(measured.values())):
             assert escape(trained.task.titled(name)[0]) in page
-    if exported and importlib.util.find_spec("gradio") and not draws_images(trained):  # which have a page of their own
+    if (
+        exported and demo and importlib.util.find_spec("gradio") and not draws_images(trained)
+    ):  # which have a page of their own
         from keras_vit.demo.page import page as demo_page
 
         job = next(iter(getattr(trained.task, "jobs", ())), None)
