@@ -8,7 +8,7 @@ from keras_vit.data.readers.decoding import decode
 
 SHIFT = 8.0  # pixels, at most, in each direction
 TURN = math.radians(5)  # at most, to either side
-UNRELATED = 0.25  # share of references in training that are of another image
+UNRELATED, ITSELF = 0.25, 0.125  # shares of references in training: of another image, and without more detail
 
 
 def referenced(examples, margin, seed):
@@ -33,12 +33,18 @@ def referenced(examples, margin, seed):
     return {**examples, **dict(zip(("images", "references"), inner))}
 
 
-def some_unrelated(examples, seed):
-    """Returns examples in which a quarter of the references, on average, are those of the next image of the batch."""
-    references = examples["references"]
-    chosen = tf.random.stateless_uniform(tf.shape(references)[:1], tf.random.fold_in(seed, 6)) < UNRELATED
-    mixed = tf.where(chosen[:, None, None, None], tf.roll(references, 1, 0), references)
-    return {**examples, "references": mixed}
+def some_useless(examples, seed):
+    """Returns examples, of whose references some help nothing, as in use.
+
+    On average a quarter are those of the next image of the batch, and an eighth are the image itself, enlarged by cubic
+    convolution.
+    """
+    images, references = examples["images"], examples["references"]
+    drawn = tf.random.stateless_uniform(tf.shape(references)[:1], tf.random.fold_in(seed, 6))[:, None, None, None]
+    itself = tf.image.resize(images, tf.shape(references)[1:3], "bicubic", antialias=True)
+    itself = tf.clip_by_value(tf.round(itself), 0.0, 255.0)
+    mixed = tf.where(drawn < UNRELATED, tf.roll(references, 1, 0), references)
+    return {**examples, "references": tf.where(drawn > 1 - ITSELF, itself, mixed)}
 
 
 def _moved(images, seed):

@@ -60,8 +60,8 @@ class Restore(Task):
             then a dictionary of `"images"` and `"references"`, `(batch, scale * height, scale * width, channels)`.
             References are read from the data, a folder `references` next to `images`, or a column of a table; without,
             each is made of its image, shifted by up to 8 pixels and turned by up to 5 degrees. In training, a quarter
-            are those of another image. A border of 12 pixels, or of the next multiple of `scale`, is cut off originals
-            and references.
+            are those of another image, and an eighth the image itself, enlarged. A border of 12 pixels, or of the next
+            multiple of `scale`, is cut off originals and references.
     """
 
     whole = True
@@ -222,12 +222,12 @@ class Restore(Task):
     def batch(self, examples, augment, seed):
         """Returns what the model takes and original images, both float32, 0..255, as `prepare` made them.
 
-        In training, some references are those of another image of the batch.
+        In training, some references are those of another image, or the image itself; see `references.some_useless`.
         """
         if self.reference and augment is not None:
-            from keras_vit.data.augment.references import some_unrelated
+            from keras_vit.data.augment.references import some_useless
 
-            examples = some_unrelated(examples, seed)
+            examples = some_useless(examples, seed)
         return fed(examples, self.inputs), examples["originals"]
 
     @property

@@ -38,9 +38,13 @@ def test_given_references_are_cut_as_their_images():
     assert gray["references"].shape == (1, 12, 22, 1)
 
 
-def test_a_quarter_are_of_another_image():
-    given = {"references": tf.range(400.0)[:, None, None, None]}
-    found = references.some_unrelated(given, SEED)["references"][:, 0, 0, 0].numpy()
-    own = found == np.arange(400)
-    assert 60 < (~own).sum() < 140
-    np.testing.assert_array_equal(found[~own], (np.arange(400)[~own] - 1) % 400)
+def test_some_help_nothing():
+    given = {"images": 200 + tf.zeros((400, 2, 2, 1)), "references": tf.range(400.0)[:, None, None, None] / 4}
+    given["references"] = tf.tile(given["references"], (1, 4, 4, 1))
+    found = references.some_useless(given, SEED)["references"].numpy()
+    assert found.shape == (400, 4, 4, 1)
+    found = found[:, 0, 0, 0] * 4
+    own, itself = found == np.arange(400), found == 800
+    other = ~own & ~itself
+    assert 60 < other.sum() < 140 and 25 < itself.sum() < 80
+    np.testing.assert_array_equal(found[other], (np.arange(400)[other] - 1) % 400)
