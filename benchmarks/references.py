@@ -13,7 +13,7 @@ from keras_vit.data.readers.whole import whole_arrays
 from keras_vit.utils.tiles import tiled
 
 
-def main(run, others, data, splits):
+def main(run, others, data, splits, wanted):
     """Prints the mean PSNR of each split and kind of reference."""
     trained, others = keras_vit.load_run(run), {name: keras_vit.load_run(name) for name in others}
     task, recipe = trained.task, keras_vit.config.override(trained.bound, {"data.source": data})
@@ -24,11 +24,12 @@ def main(run, others, data, splits):
         unrelated = [one["references"] for one in examples[1:] + examples[:1]]
         kinds = {
             "related": [one["references"] for one in examples],
-            "the enlarged image": [task._enlarged(one["images"][0])[None] for one in examples],
+            "enlarged": [task._enlarged(one["images"][0])[None] for one in examples],
             "unrelated": unrelated,
             "black": [np.zeros_like(one["references"]) for one in examples],
         }
-        for kind, references in kinds.items():
+        for kind in wanted:
+            references = kinds[kind]
             outputs = [answer({"images": one["images"], "references": r}) for one, r in zip(examples, references)]
             _print(split, f"reference: {kind}", task, examples, outputs)
         for name, other in others.items():
@@ -51,5 +52,6 @@ if __name__ == "__main__":
     add("others", nargs="*")
     add("--data", default="folder:superres")
     add("--splits", nargs="+", default=["set5", "set14"])
+    add("--kinds", nargs="*", default=["related", "enlarged", "unrelated", "black"])
     given = parser.parse_args()
-    main(given.run, given.others, given.data, given.splits)
+    main(given.run, given.others, given.data, given.splits, given.kinds)
