@@ -118,3 +118,15 @@ def test_a_small_reference_is_continued_and_a_flat_one_harms_nothing():
         function = tiled(lambda each: each["references"][:, ::1, ::1], (8, 12, 3), beside=TASK.beside((8, 12, 3)))
         found = function({"images": np.zeros((1, 9, 30, 3), "uint8"), "references": given})
         assert found.shape == (1, 18, 60, 3) and np.ptp(found) < 1e-4
+
+
+@pytest.mark.parametrize("scale", [2, 1])
+def test_two_images_keep_their_names_in_openvino(tmp_path, scale):
+    pytest.importorskip("openvino")
+    from keras_vit import export_openvino
+
+    model = Restore(scale=scale, noise=5.0, reference=True).model(**SMALL)
+    for variable in model.weights:
+        if variable.path.startswith(("texture_conv1", "head/pixels")):
+            variable.assign(RNG.normal(size=variable.shape, scale=0.1))
+    assert export_openvino(model, tmp_path / "model.xml").max_abs_diff < 0.01
