@@ -34,6 +34,7 @@ OF_PAGES = {  # weights that the pictures of a page show
     "nuclei.png": "nuclei",
     "numbers.png": "",
     "pca.png": "",
+    "reference.png": "superres_reference",
     "scenes.png": "scenes",
     "superres.png": "superres_x2",
     "translated.png": "",

@@ -100,6 +100,7 @@ from keras_vit.layers import ShiftImage as ShiftImage
 from keras_vit.layers import Similarity as Similarity
 from keras_vit.layers import StandardizedConv2D as StandardizedConv2D
 from keras_vit.layers import StochasticDepth as StochasticDepth
+from keras_vit.layers import TextureTransfer as TextureTransfer
 from keras_vit.layers import TimeEmbedding as TimeEmbedding
 from keras_vit.layers import TimeSteps as TimeSteps
 from keras_vit.layers import TokenPool as TokenPool

@@ -135,7 +135,7 @@ TAKES = {
     "pca_image": lambda: dict(model=model(), images=PIXELS, foreground=True),
     "plot_attention": lambda: dict(model=model(), images=PIXELS, titles=None, method="rollout"),
     "plot_history": lambda: dict(history={"loss": [1.0, 2.0]}),
-    "predict": lambda: dict(target="mnist", images=[], top=3, to=None, job=None, json=None, csv=None),
+    "predict": lambda: dict(target="mnist", images=[], top=3, to=None, job=None, reference=None, json=None, csv=None),
     "predictor": lambda: dict(model=model(), engine="keras", dtype="float32", threads=None),
     "preprocess": lambda: dict(model=model(), images=[PIXELS[0]]),
     "probe": lambda: dict(index=index(), labels=None, model=model(), validation=0.5, seed=0),
@@ -263,6 +263,7 @@ LAYERS = {
     "PaddingMask": dict(pad=0, others=2),
     "PatchDropout": dict(rate=0.1, num_prefix=1),
     "StochasticDepth": dict(rate=0.1),
+    "TextureTransfer": dict(filters=4, scale=2),
     "TimeEmbedding": dict(width=8, scale=1.0, channels=8, closed=False),
     "Unmerge": dict(),
     "Words": dict(

@@ -29,8 +29,8 @@ PUBLIC = """
     MultiHeadSelfAttention Objectness Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead
     PlaceBoxes PointBoxes PoseHead Positions Pretrain PretrainClips QueryDecoder QueryLogits QueryMap QueryMasks
     QueryTokens Recipe Regress RelativePositions ResNetStem Rescale Restore RotaryPositions Segment
-    SetBoxes SetHead ShiftImage Similarity StandardizedConv2D StochasticDepth Task TimeEmbedding TimeSteps
-    TokenPool TopBoxes TransformerBlock Translate Tubelets Unmerge VARIANTS Words add_lora attention_maps
+    SetBoxes SetHead ShiftImage Similarity StandardizedConv2D StochasticDepth Task TextureTransfer TimeEmbedding
+    TimeSteps TokenPool TopBoxes TransformerBlock Translate Tubelets Unmerge VARIANTS Words add_lora attention_maps
     attention_relevance attention_rollout augment by_frames calibrate captioner check_data class_names
     compare_layers count_macs cross_validate datasets detect dit embed_folder estimate_depth
     estimate_poses evaluate example_queries export_onnx export_openvino export_saved_model export_tflite

@@ -11,7 +11,8 @@ from keras_vit.checkpoints.formats import huggingface_yolos, rf_detr
 from keras_vit.checkpoints.match import matching
 from keras_vit.models.inputs import metadata_of
 
-PARTS = ("head/", "queries/", "masks/", "job_")  # with which the paths of a head's weights begin
+TEXTURE = "texture_"  # with which those begin that read a reference image
+PARTS = ("head/", "queries/", "masks/", "job_", TEXTURE)  # with which the paths of a head's weights begin
 
 
 def head_in(source):
@@ -52,6 +53,8 @@ def load_head(model, source, classes):
         head_tensors = {name for name in head_tensors if not re.fullmatch(form.ignored, name)}
         if not head_tensors:
             return None
+        if not any(name.startswith(TEXTURE) for name in head_tensors):  # a model without references: these are new
+            head = {path: variable for path, variable in head.items() if not path.startswith(TEXTURE)}
         placeholders = form.placeholders(arguments_of(model))
         rows = {path: next(matching(form, path, placeholders), None) for path in head}
         used, arrays = {name for row in rows.values() if row for name in row.theirs}, {}

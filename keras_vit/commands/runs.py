@@ -20,6 +20,7 @@ from keras_vit.commands.types import (
 )
 
 Job = Annotated[Text, about('Of a model of several jobs: which one, such as "denoise25".', "NAME")]
+Reference = Annotated[File, about("Of a model with references: a sharp picture, or a folder of them.", "PATH")]
 DRAWN = 32  # images, at most: all are in one figure
 Formats = Literal["float16", "dynamic", "int8", "int16x8"]
 
@@ -47,6 +48,7 @@ def apply(
     *,
     text: Text = None,
     job: Job = None,
+    reference: Reference = None,
     top: Count = 3,
     to: Folder = None,
     json: File = None,
@@ -94,7 +96,7 @@ def apply(
             f"{options}: only models that draw images, as of Generate, take this. Received: {type(model.task).__name__}"
         )
     files, bad = predictions.given(model, images), 0
-    answers = predictions.predictions(model, files, top, to, texts=text, json=json, csv=csv)
+    answers = predictions.predictions(model, files, top, to, texts=text, reference=reference, json=json, csv=csv)
     for file, answer, error in predictions.followed(answers, len(files)):
         if error and len(files) == 1:
             raise error

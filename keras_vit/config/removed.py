@@ -8,7 +8,7 @@ REMOVED = {
 ADDED = {  # options by task, and their values in runs of versions before them, whose hashes are without them
     "Caption": {"task.start": "", "task.marks": []},
     "Generate": {"task.autoencoder": None, "task.shift": 1.0},
-    "Restore": {"task.jobs": []},
+    "Restore": {"task.jobs": [], "task.reference": False},
 }
 
 

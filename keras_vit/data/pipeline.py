@@ -165,8 +165,9 @@ def _reader(source, size, data, settings=None, raw=False):
 
     def read_examples(keys, numbers=None):
         items = look_up(keys)
-        followed = pads and "bounding_boxes"  # they are shares of what the model sees, whose sides are others then
-        placed = {n: i for n, i in items.items() if n == "images" or (KINDS[n].cut and (not raw or n == followed))}
+        followed = {"references"}  # which the model sees too
+        followed |= {"bounding_boxes"} if pads else set()  # shares of what the model sees, whose sides are others then
+        placed = {n: i for n, i in items.items() if n == "images" or (KINDS[n].cut and (not raw or n in followed))}
         if all(fits(*pair) for pair in placed.items()) and not (cut or pads):
             examples = {**placed, "images": tf.cast(placed["images"], "float32")}
         else:

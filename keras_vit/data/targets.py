@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_vit.data import renaming
 from keras_vit.data.augment import boxes, moves
+from keras_vit.data.augment.references import cut_reference
 from keras_vit.data.readers import table_cells, target_arrays, target_values, texts
 from keras_vit.data.readers.table_labels import several_labels
 from keras_vit.utils.instance_maps import NONE
@@ -139,5 +140,13 @@ KINDS = {
         flip=moves.flip,
         shift=moves.shift_of(NONE),
         warp=moves.warp_of("NEAREST", float(NONE)),
+    ),
+    "references": Kind(
+        usual=("reference", "references"),
+        cells=table_cells.FileNames,
+        cut=cut_reference,
+        flip=moves.flip,
+        shift=moves.shift_of(0),
+        warp=moves.warp_of("BILINEAR", 0.0),
     ),
 }

@@ -9,7 +9,7 @@ from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.demo.drawn import drawing_page
 from keras_vit.demo.reading import MOST_WHOLE, read_drawing, reader
 from keras_vit.demo.seeing import draws_more, hint, looks_of, seeing
-from keras_vit.runs import trained
+from keras_vit.runs import references, trained
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.translated import check_images
 from keras_vit.training.devices import need_tensorflow
@@ -42,6 +42,7 @@ def page(target):
     loaded = trained.load_run(target)
     check_images(loaded, "The demo")
     loaded.check_one_job()
+    references.check_none(loaded, "The page")
     if draws_images(loaded):
         return drawing_page(loaded)
     task, size, source = loaded.task, loaded.size, loaded.bound.data.source

@@ -118,9 +118,10 @@ def _random_labels(about, shape):
     return np.random.default_rng(0).integers(0, about.words[1], shape).astype("int32")
 
 
-CHECKED = {"images": _pixels, "clips": _clips, "texts": _ids, "times": _times, "labels": _labels}
+CHECKED = {"images": _pixels, "references": _pixels, "clips": _clips, "texts": _ids, "times": _times, "labels": _labels}
 DRAWN = {
     "images": _random_pixels,
+    "references": _random_pixels,
     "clips": _random_pixels,
     "texts": _random_ids,
     "times": _random_times,

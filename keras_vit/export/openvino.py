@@ -153,7 +153,9 @@ def converted(function, shapes, batch=None):
         model = openvino.convert_model(traced, share_weights=False)
     for each in model.inputs:
         key = len(each.partial_shape) - 1, each.element_type.to_dtype()
-        each.tensor.set_names({next(name for name, shape in shapes.items() if (len(shape), TYPES[name]) == key)})
+        alike = [name for name, shape in shapes.items() if (len(shape), TYPES[name]) == key]
+        own = {name.partition(":")[0] for name in each.names}  # of several alike, such as two images
+        each.tensor.set_names({next((name for name in alike if name in own), alike[0])})
     for output in model.outputs:
         output.tensor.set_names({next(name for name in traced.structured_outputs if name in output.names)})
     return model

@@ -5,6 +5,7 @@ from keras_vit.layers.attention.cross_attention import CrossAttention
 from keras_vit.layers.attention.deformable import DeformableAttention
 from keras_vit.layers.attention.relative import RelativePositions
 from keras_vit.layers.attention.rotary import RotaryPositions
+from keras_vit.layers.attention.texture_transfer import TextureTransfer
 from keras_vit.layers.blocks.adaptive_block import AdaptiveBlock
 from keras_vit.layers.blocks.decoder_block import DecoderBlock
 from keras_vit.layers.blocks.layer_scale import LayerScale
@@ -103,6 +104,7 @@ __all__ = [
     "Similarity",
     "StandardizedConv2D",
     "StochasticDepth",
+    "TextureTransfer",
     "TimeEmbedding",
     "TimeSteps",
     "TokenPool",

@@ -8,6 +8,7 @@ from keras_vit.utils.keras_private import sublayers
 IMAGES, CLIPS = 4, 5  # axes of a batch of images, and of clips
 TYPES = {  # of inputs in exported files
     "images": "float32",
+    "references": "float32",
     "clips": "float32",
     "texts": "int32",
     "times": "float32",
@@ -15,6 +16,7 @@ TYPES = {  # of inputs in exported files
 }
 PIXELS = {IMAGES: "images", CLIPS: "clips"}
 AXES = {"texts": (2, True), "times": (1, False), "labels": (1, True)}  # of the others' batches, and whether integers
+NAMED = {"references": "images"}  # inputs next to others of the same axes, known by their names
 ALONE = {"images", "clips", "texts"}  # one of which every model takes
 
 
@@ -34,7 +36,7 @@ def inputs_of(model):
 
 def _fits(name, kind):
     """Returns whether an input of a kind may have a name."""
-    return kind == name or (name, kind) == (PIXELS[IMAGES], PIXELS[CLIPS])
+    return kind == NAMED.get(name, name) or (name, kind) == (PIXELS[IMAGES], PIXELS[CLIPS])
 
 
 def _kind(x):

@@ -1,7 +1,7 @@
 """Models without a recipe: the task that they do, and the names of their classes."""
 
 from keras_vit import config
-from keras_vit.models.inputs import CLIPS, IMAGES, image_shape
+from keras_vit.models.inputs import CLIPS, IMAGES, NAMED, image_shape
 from keras_vit.models.outputs import count_classes
 
 
@@ -38,7 +38,8 @@ def names_of(about, path, beside=lambda: None):
 
 def check_images(model, path):
     """Raises ValueError unless a model takes images, or clips, of known size."""
-    shapes = [tuple(each.shape) for each in getattr(model, "inputs", None) or ()]
+    inputs = [each for each in getattr(model, "inputs", None) or () if each.name not in NAMED]
+    shapes = [tuple(each.shape) for each in inputs]
     images = [shape for shape in shapes if len(shape) in (IMAGES, CLIPS)]
     if len(images) != 1 or None in images[0][1:]:
         received = (

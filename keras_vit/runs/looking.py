@@ -15,6 +15,7 @@ from keras_vit.models.captioner import words_of
 from keras_vit.models.inputs import fed
 from keras_vit.plots import canvas, lettering
 from keras_vit.plots.clip_figures import in_a_row
+from keras_vit.runs import references
 from keras_vit.runs.passage import read
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.sampled import draws_images
@@ -46,6 +47,8 @@ def explain(target, files=(), folder=None, *, texts=None):
         raise ValueError(f"A model that draws images takes none: leave them out. Received: {len(files)} files")
     if not files:
         need_data(trained, "image files")
+    if files:
+        references.check_none(trained, "The picture of files")
     asked = trained.ids_of(texts, len(files)) if files else {}
     look = trained.task.ids_of("raise") if trained.task.of_texts else functools.partial(read, trained)
     inputs = {"images": look(files), **asked} if files else {}

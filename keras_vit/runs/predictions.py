@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import keras
 
-from keras_vit.runs import output_files, tables
+from keras_vit.runs import output_files, references, tables
 from keras_vit.runs.passage import outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
@@ -27,6 +27,7 @@ def predict(
     *,
     texts: str | Sequence[str] | None = None,
     job: str | None = None,
+    reference: os.PathLike | str | None = None,
     json: os.PathLike | str | None = None,
     csv: os.PathLike | str | None = None,
 ) -> list[list[tuple[str, float]]]:
@@ -51,6 +52,8 @@ def predict(
             for none.
         texts: For tasks that take a text with each image, such as `Contrast`: one for all images, or a list.
         job: Of `Restore` with several jobs: which one, such as `"denoise25"`; see `keras_vit.load_run`.
+        reference: Of `Restore` with references: a sharp picture of the same thing for all images, at the size of the
+            results; or a folder that has one of the name of each image, `STEM.png` or with another ending.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
             pixels of the upright image. Segments also have an `"id"`, an `"area"` in pixels, and a `"segmentation"`,
@@ -82,7 +85,7 @@ def predict(
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
     trained, answers = load_run(target, job=job), []
     files = given(trained, images)
-    each = predictions(trained, files, top, to, texts=texts, json=json, csv=csv)
+    each = predictions(trained, files, top, to, texts=texts, reference=reference, json=json, csv=csv)
     for _, answer, error in followed(each, len(files)):
         if error:
             raise error
@@ -90,7 +93,7 @@ def predict(
     return answers
 
 
-def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=None):
+def predictions(target, files, top=3, to=None, *, texts=None, reference=None, json=None, csv=None):
     """Yields the predictions of `predict` image by image, and goes past unreadable files.
 
     Args:
@@ -99,6 +102,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
         top: As in `predict`.
         to: As in `predict`.
         texts: As in `predict`.
+        reference: As in `predict`.
         json: As in `predict`; written after the last image, or at Ctrl-C with those before.
         csv: As in `predict`; written so, too.
 
@@ -120,7 +124,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, json=None, csv=Non
         raise ValueError(f"`to` is for tasks that make files. Received: to={str(to)!r} with {type(task).__name__}")
     if not task.of_texts:
         files = [file if isinstance(file, pathlib.Path) else pathlib.Path(file) for file in files]
-    ids = trained.ids_of(texts, len(files))
+    ids = trained.ids_of(texts, len(files)) | references.of_files(trained, reference, files)
     paths = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
     for name, path in paths.items():
         _check_table(name, path, files, kind)

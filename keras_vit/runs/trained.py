@@ -79,7 +79,9 @@ class Trained:
             from keras_vit.data.views import averaged
 
             return averaged(own, self.task, self.bound.data.batch_size)
-        return tiled(own, self.size, finish=finish) if self.task.whole else own
+        if not self.task.whole:
+            return own
+        return tiled(own, self.size, finish=finish, beside=self.task.beside and self.task.beside(self.size))
 
     def answering(self, eager=False):
         """Returns the function from inputs to what is scored and answered; arguments as in `forward`."""

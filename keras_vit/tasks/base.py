@@ -37,6 +37,7 @@ class Task(Shown, Checked):
     targets: ClassVar[tuple[str, ...]] = ()  # targets that the data must have; keys of `data.targets.KINDS`
     extras: ClassVar[tuple[str, ...]] = ()  # more targets, read if the data have them
     whole: ClassVar[bool] = False  # whether images are scored and predicted at full size, by `tiles.tiled`
+    beside: ClassVar[Callable | None] = None  # (size): what other inputs a tile has, as `tiles.tiled` takes it
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # kind of the model's output; a key of `models.kinds.KINDS`
     arguments: ClassVar[tuple[str, ...]] = ()  # arguments of the model, besides those of `vit`
@@ -191,8 +192,7 @@ class Task(Shown, Checked):
     def prepare(self, examples: dict, seed) -> dict:
         """Returns examples with targets that the data do not have, such as the angle by which images were rotated.
 
-        It runs in `tf.data`, in training before `batch`, in evaluation before the model. `Tally.add` takes the same
-        examples. By default nothing changes.
+        It runs in `tf.data`, before `batch` or the model; `Tally.add` takes the same examples. By default none changes.
 
         Args:
             examples: As in `batch`, with images of the shape that `data_shape` returns.

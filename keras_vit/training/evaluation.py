@@ -34,7 +34,8 @@ def answered(function, recipe, source, size):
     """Yields each batch of a source as a tally takes it, examples and outputs; arguments are those of `tally_of`."""
     arrays = pipeline.evaluation_arrays
     if recipe.task.whole:
-        function, arrays = tiled(function, size), whole_arrays
+        beside = recipe.task.beside and recipe.task.beside(size)
+        function, arrays = tiled(function, size, beside=beside), whole_arrays
     elif averaged_views(recipe.task) > 1:
         function, arrays = views.averaged(function, recipe.task, recipe.data.batch_size), views.view_arrays
     for examples in counted(arrays(source, recipe, size), len(source), "evaluating"):

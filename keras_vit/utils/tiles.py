@@ -9,7 +9,7 @@ OVERLAP = 1 / 4  # of a tile's side, at least, with the next one
 AT_ONCE = 2**18  # pixel values that the function is given at once, or one tile
 
 
-def tiled(function, size, overlap=OVERLAP, finish=None):
+def tiled(function, size, overlap=OVERLAP, finish=None, beside=None):
     """Returns the function for images of any size. Its outputs are images too, at the same size or larger by a factor.
 
     Images smaller than a tile are continued by their last pixels. Where tiles overlap, the weight of each falls
@@ -24,6 +24,8 @@ def tiled(function, size, overlap=OVERLAP, finish=None):
         overlap: Share of a tile's side.
         finish: Function of some rows of an output, float32 `(rows, columns, channels)`, to what is kept of them, such
             as bytes; `None` to keep them as they are.
+        beside: Function of an image and the dictionary of its other arrays, to a function from the place of a tile, its
+            first row and column, to the arrays of this tile; `None` where all tiles have those of the image.
     """
     at_once = max(AT_ONCE // math.prod(size), 1)
 
@@ -32,12 +34,15 @@ def tiled(function, size, overlap=OVERLAP, finish=None):
         return function({"images": tiles, **others} if others else tiles)
 
     def outputs(image, corners, others):
+        parts = beside(image, others) if beside else lambda y, x: others
         for first in range(0, len(corners), at_once):
             some = corners[first : first + at_once]
             tiles = np.stack([image[y : y + size[0], x : x + size[1]] for y, x in some])
             if len(some) < at_once < len(corners):  # as many each time, since another number may compile again
                 tiles = np.concatenate([tiles, tiles[:1].repeat(at_once - len(some), 0)])
-            each = {name: rows.repeat(len(tiles), 0) for name, rows in others.items()}
+            found = [parts(*corner) for corner in some]
+            found += found[:1] * (len(tiles) - len(found))
+            each = {name: np.concatenate([one[name] for one in found]) for name in others}
             yield from zip(some, run(tiles, each))
 
     def rows_of(image, others):
@@ -66,7 +71,7 @@ def tiled(function, size, overlap=OVERLAP, finish=None):
         others = {name: np.asarray(rows) for name, rows in images.items()} if isinstance(images, dict) else {}
         images = others.pop("images", images)
         sides = images.shape[1:3]
-        if tuple(sides) == tuple(size[:2]):
+        if tuple(sides) == tuple(size[:2]) and not (beside and others):
             found = run(images, others)
             return found if finish is None else np.stack([finish(output) for output in found])
         missing = [(0, max(tile - side, 0)) for tile, side in zip(size, sides)]

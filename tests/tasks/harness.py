@@ -39,7 +39,16 @@ class Kill(keras.callbacks.Callback):
 
 
 def run_task_test(
-    recipe, folder, monkeypatch, images=(), whole=not QUICKLY, texts=None, exported=not QUICKLY, source=True, shown=True
+    recipe,
+    folder,
+    monkeypatch,
+    images=(),
+    whole=not QUICKLY,
+    texts=None,
+    exported=not QUICKLY,
+    source=True,
+    shown=True,
+    demo=True,
 ):
     """Takes a recipe through everything that is done with a task.
 
@@ -53,6 +62,7 @@ def run_task_test(
         exported: Whether it is exported and shown in the demo.
         source: Whether its encoder is that of a classifier.
         shown: Whether it has a report.
+        demo: Whether it is shown in the demo.
 
     Returns:
         The finished run, as `load_run` returns it.
@@ -74,7 +84,9 @@ def run_task_test(
         page = keras_vit.report(run).read_text() if shown else ""
         for name in next(iter(measured.values())) if shown else ():
             assert escape(trained.task.titled(name)[0]) in page
-    if exported and importlib.util.find_spec("gradio") and not draws_images(trained):  # which have a page of their own
+    if (
+        exported and demo and importlib.util.find_spec("gradio") and not draws_images(trained)
+    ):  # which have a page of their own
         from keras_vit.demo.page import page as demo_page
 
         job = next(iter(getattr(trained.task, "jobs", ())), None)

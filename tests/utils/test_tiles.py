@@ -73,3 +73,18 @@ def test_other_inputs_go_with_the_tiles_of_their_image():
     for given in (images, images[:, :8, :12]):
         got = tiled(shifted, SIZE)({"images": given, "labels": labels})
         np.testing.assert_allclose(got, given + labels[:, None, None, None], atol=1e-5)
+
+
+def test_each_tile_may_have_its_own_part_of_another_image():
+    """A function that returns the part gives that image back, as large as its factor says."""
+    image, other = np.zeros((1, 20, 26, 1), "uint8"), RNG.integers(0, 256, (1, 40, 52, 1)).astype("float32")
+
+    def beside(image, others):
+        assert image.shape == (20, 26, 1) and others["other"].shape == (1, 40, 52, 1)
+        return lambda y, x: {"other": others["other"][:, 2 * y : 2 * y + 16, 2 * x : 2 * x + 12]}
+
+    function = tiled(lambda each: each["other"], (8, 6, 1), beside=beside)
+    np.testing.assert_allclose(function({"images": image, "other": other}), other, atol=1e-3)
+    small = {"images": image[:, :8, :6], "other": other}  # of a tile's size, with an other that is larger
+    with pytest.raises(AssertionError):
+        function(small)

@@ -5,6 +5,7 @@ from keras_vit.data.augment import depths
 from keras_vit.data.readers.paired_files import pairs
 from keras_vit.utils.depth_maps import ENDINGS
 
+TARGET, WHAT = "depths", "depth map"
 TURNED = "the image has an EXIF orientation, and nothing says whether the depth has it too: turn its pixels before"
 
 
@@ -17,7 +18,8 @@ def check(folder):
 
 def inspected(images, folder):
     """Returns pairs of an image and its depth map, and the `depths.Depth` of each, with a fault where it is turned."""
-    depth_pairs = pairs(images, folder, "depth", "depth map", ENDINGS)
+    check(folder)
+    depth_pairs = pairs(images, folder, "depth", WHAT, ENDINGS)
     checked, seen = depths.inspect_all([depth for _, depth in depth_pairs]), inspection.inspect_all(images)
     return depth_pairs, [
         one._replace(fault=TURNED) if image.orientation > 1 else one for one, image in zip(checked, seen)

@@ -12,6 +12,7 @@ from keras_vit.data.readers import (
     groups,
     instance_folder,
     mask_folder,
+    reference_folder,
     split_folders,
     table,
     table_file,
@@ -49,10 +50,12 @@ def read(path, split, data, targets, extras=()):
     folder = root if base == "all" or by_column else split_folders.below(root, base)
     if (file := _yolo_of(folder, root, targets)) is not None:
         return _with_yolo(file, split, data, targets)
+    targets = [*targets, *(name for name in ("references",) if name in extras and name in (data.columns or {}))]
     split_folders.place_of(root, split, "class folders" if "labels" in targets else "images", by_column)
     if (file := _table_of(folder, root, data.columns or {}, targets)) is not None:
         return _with_table(file, folder, data, targets, base if by_column and base != "all" else None).part(split, base)
     paired = mask_folder.is_paired(folder)
+    referred = "references" in extras and reference_folder.is_paired(folder)
     masked = "segmentation_masks" in targets or (paired and "segmentation_masks" in extras)
     if "labels" in targets and (
         masked or "instance_masks" in targets or (paired and len(split_folders.class_folders(folder)) == 2)
@@ -62,8 +65,8 @@ def read(path, split, data, targets, extras=()):
         whole = _with_boxes(folder, root, data)
     elif "instance_masks" in targets:
         whole = _with_objects(folder, root, data)
-    elif "depths" in targets:
-        whole = _with_depth(folder, data)
+    elif referred or "depths" in targets:
+        whole = _with_pairs(folder, data, reference_folder if referred else depth_folder)
     elif masked:
         whole = _with_masks(folder, data)
     elif "labels" in targets:
@@ -132,13 +135,15 @@ def _with_table(file, folder, data, targets, split):
     unnamed = sum(map(is_image, files_in(folder))) - rows.below
     if unnamed > 0:
         left_out(f"{unnamed} images that {file.name} does not name")
-    masks = rows.targets.get("segmentation_masks")
-    checked = None if masks is None else mask_folder.seen(rows.paths, masks)
+    masks, checked = rows.targets.get("segmentation_masks"), None
+    if (others := rows.targets.get("references", masks)) is not None:
+        checked = reference_folder.seen(others) if masks is None else mask_folder.seen(rows.paths, masks)
     digests, readable = _readable(rows.paths, data.bad_images, checked)
     held = {name: values[readable] for name, values in rows.targets.items()}
     if checked is not None:
-        checked = [checked[i] for i in readable]
-        mask_folder.check_sizes([(rows.paths[i], masks[i]) for i in readable], checked)
+        checked, what = [checked[i] for i in readable], reference_folder.WHAT if masks is None else "mask"
+        mask_folder.check_sizes([(rows.paths[i], others[i]) for i in readable], checked, what)
+    if masks is not None:
         held["segmentation_masks"] = mask_folder.items(masks[readable], checked)
     of_rows = None if rows.groups is None else rows.groups[readable]
     paths = np.array(rows.paths, object)[readable]
@@ -195,14 +200,13 @@ def _masked(pairs, checked, data, class_names=(), stuff=(), target="segmentation
     return Source(images, masks, class_names, files=True, digests=digests, stuff=stuff)
 
 
-def _with_depth(folder, data):
-    depth_folder.check(folder)
-    pairs, checked = depth_folder.inspected(image_files(folder / "images", ["."])[0], folder)
+def _with_pairs(folder, data, reader):
+    pairs, checked = reader.inspected(image_files(folder / "images", ["."])[0], folder)
     digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
     pairs = [pairs[i] for i in readable]
-    mask_folder.check_sizes(pairs, [checked[i] for i in readable], "depth map")
-    images, depths = np.array(pairs, object).T
-    return Source(images, {"depths": depths}, files=True, digests=digests)
+    mask_folder.check_sizes(pairs, [checked[i] for i in readable], reader.WHAT)
+    images, others = np.array(pairs, object).T
+    return Source(images, {reader.TARGET: others}, files=True, digests=digests)
 
 
 def _with_boxes(folder, root, data):

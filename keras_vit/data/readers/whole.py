@@ -10,7 +10,7 @@ from keras_vit.data.readers.decoding import decode
 def whole_arrays(source, recipe, size):
     """Yields every image once, in order, as `pipeline.evaluation_arrays` does, but alone and at its own size.
 
-    Its sides are cut to multiples of those that `Task.data_shape` says of one pixel.
+    Its sides are cut to multiples of what `Task.data_shape` adds for one pixel more.
 
     Args:
         source: Result of `sources.load`.
@@ -18,7 +18,8 @@ def whole_arrays(source, recipe, size):
         size: `(height, width, channels)` of the images that the model takes; the channels are read.
     """
     look_up, task = source.reader(), recipe.task
-    *steps, channels = task.data_shape((1, 1, size[2]))
+    (*ones, channels), twos = (task.data_shape((side, side, size[2])) for side in (1, 2))
+    steps = [two - one for one, two in zip(ones, twos)]
 
     def read(keys):
         items = look_up(keys)

@@ -1,5 +1,6 @@
 """Several jobs of restoration in one model: what their names say, the model, and the model of a single job."""
 
+import dataclasses
 import math
 import re
 
@@ -10,6 +11,7 @@ from keras_vit.models.between import between
 from keras_vit.models.inputs import image_shape
 from keras_vit.tasks import dense
 
+OPTIONS = ("scale", "gray", "noise", "jpeg", "mask")  # which say what is undone
 PARTS = {"x": ("scale", int), "denoise": ("noise", float), "jpeg": ("jpeg", int), "inpaint": ("mask", float)}
 INPUTS = ("images", "labels")
 
@@ -35,6 +37,17 @@ def _value(word, number):
     return float(number) / 100 if word == "inpaint" else PARTS[word][1](number)
 
 
+def check(task):
+    """Raises ValueError unless the jobs of a `Restore` are several, each once, and nothing else says what is undone."""
+    options = {item.name: item.default for item in dataclasses.fields(task) if item.name in OPTIONS and task.jobs}
+    given = [f"{name}={getattr(task, name)}" for name, usual in options.items() if getattr(task, name) != usual]
+    if given or len(task.jobs) == 1 or len({*task.jobs}) < len(task.jobs):
+        raise ValueError(
+            "Restore.jobs must be two names or more, each once, in place of scale, gray, noise, jpeg and mask. "
+            f"Received: jobs={task.jobs}{''.join(f', {each}' for each in given)}"
+        )
+
+
 def step_of(tasks):
     """Returns the number that the sides of an image must be multiples of, for the scales of all jobs."""
     return math.lcm(*(task.scale for task in tasks))
@@ -56,12 +69,7 @@ def by_job(encoder, features, task, channels):
     from keras_vit.layers import JobConv2D
 
     labels, filters, dtype = keras.Input((), dtype="int32", name="labels"), features.shape[3], encoder.dtype_policy
-    if features.shape[1:3] != encoder.input_shape[1:3]:
-        raise ValueError(
-            "Restore.jobs needs a stem whose feature map has the size of the image: strides of 1. "
-            f"Received: a map of {features.shape[1]} x {features.shape[2]} of {encoder.input_shape[1]} x "
-            f"{encoder.input_shape[2]} pixels"
-        )
+    check_full_size(encoder, features, "jobs")
 
     def conv(x, name, filters=filters, zeros=False):
         return JobConv2D(filters, len(task.jobs), zeros=zeros, name=name, dtype=dtype)([x, labels])
@@ -80,6 +88,16 @@ def by_job(encoder, features, task, channels):
     for i in range(task.head_depth):
         x = branch(x, f"job_tail{i}")
     return {"images": encoder.input, "labels": labels}, conv(x, "job_pixels", channels, zeros=True)
+
+
+def check_full_size(encoder, features, option):
+    """Raises ValueError unless the feature map of a stem, as an option of `Restore` needs it, has the image's size."""
+    if features.shape[1:3] != encoder.input_shape[1:3]:
+        raise ValueError(
+            f"Restore.{option} needs a stem whose feature map has the size of the image: strides of 1. "
+            f"Received: a map of {features.shape[1]} x {features.shape[2]} of {encoder.input_shape[1]} x "
+            f"{encoder.input_shape[2]} pixels"
+        )
 
 
 def single(model, jobs, job):

@@ -1,6 +1,7 @@
 """Image restoration: super-resolution, colorization, denoising and inpainting."""
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 
 import keras
@@ -10,14 +11,13 @@ from keras_vit.models.inputs import fed, metadata_of
 from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.restore import jobs as several
+from keras_vit.tasks.restore import reference as referring
 from keras_vit.tasks.restore.image_tally import ImageTally
 from keras_vit.tasks.restore.job_tally import JobTally
 from keras_vit.tasks.restore.luma import PSNR, PixelDistance
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.resampling import resize_matrix
-
-OPTIONS = ("scale", "gray", "noise", "jpeg", "mask")  # which say what is undone
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +55,13 @@ class Restore(Task):
         jobs: Names of several jobs, in place of the options above: `"x2"` enlarges twice, `"denoise25"` undoes noise of
             this standard deviation, `"jpeg40"` compression of this quality, and `"inpaint20"` black squares over this
             share in percent. `"x2+jpeg40"` undoes both.
+        reference: Whether the model also takes a sharp picture of the same thing, whose textures it finds by attention
+            and joins to its own (Yang et al. 2020, arXiv:2006.04139, "TTSR"; see `TextureTransfer`). Its inputs are
+            then a dictionary of `"images"` and `"references"`, `(batch, scale * height, scale * width, channels)`.
+            References are read from the data, a folder `references` next to `images`, or a column of a table; without,
+            each is made of its image, shifted by up to 8 pixels and turned by up to 5 degrees. In training, a quarter
+            are those of another image, and an eighth the image itself, enlarged. A border of 12 pixels, or of the next
+            multiple of `scale`, is cut off originals and references.
     """
 
     whole = True
@@ -71,16 +78,24 @@ class Restore(Task):
     luma: bool = False
     head_depth: int = number(0)
     jobs: tuple[str, ...] = ()
+    reference: bool = False
 
     @property
     def inputs(self):
-        return several.INPUTS if self.jobs else ("images",)
+        return several.INPUTS if self.jobs else referring.INPUTS if self.reference else ("images",)
+
+    @property
+    def extras(self):
+        return referring.INPUTS[1:] if self.reference else ()
 
     def check(self, recipe=None):
         from keras_vit.models.vit import DEFAULTS
 
         super().check(recipe)
-        self._check_jobs(recipe)
+        several.check(self)
+        referring.check(self)
+        if self.jobs and recipe is not None and "image_size" in recipe.model:
+            self._check_sides(checks.pair("image_size", recipe.model["image_size"]))
         if not self.jobs and self.scale == 1 and not (self.gray or self.noise or self.jpeg or self.mask):
             raise ValueError("Restore needs what to undo: scale, gray, noise, jpeg or mask. Received: none of them")
         if self.gray and self.luma:
@@ -98,17 +113,6 @@ class Restore(Task):
         if channels not in ((1,) if self.gray else (1, 3)):
             rule = "1 with Restore.gray" if self.gray else "1 or 3"
             raise ValueError(f"The model's channels must be {rule}. Received: channels={channels}")
-
-    def _check_jobs(self, recipe):
-        options = {item.name: item.default for item in dataclasses.fields(self) if item.name in OPTIONS and self.jobs}
-        given = [f"{name}={getattr(self, name)}" for name, usual in options.items() if getattr(self, name) != usual]
-        if given or len(self.jobs) == 1 or len({*self.jobs}) < len(self.jobs):
-            raise ValueError(
-                "Restore.jobs must be two names or more, each once, in place of scale, gray, noise, jpeg and mask. "
-                f"Received: jobs={self.jobs}{''.join(f', {each}' for each in given)}"
-            )
-        if self.jobs and recipe is not None and "image_size" in recipe.model:
-            self._check_sides(checks.pair("image_size", recipe.model["image_size"]))
 
     def _check_sides(self, sides):
         step = several.step_of(self.singles())
@@ -129,9 +133,17 @@ class Restore(Task):
         return task
 
     def data_shape(self, shape):
-        """Returns `(scale * height, scale * width, channels)` of the originals; with `gray`, 3 channels."""
-        height, width, channels = shape
-        return self.scale * height, self.scale * width, 3 if self.gray else channels
+        """Returns `(scale * height, scale * width, channels)` of the originals; with `gray`, 3 channels.
+
+        With `reference`, there is a border around them.
+        """
+        (height, width, channels), around = shape, 2 * self.margin
+        return self.scale * height + around, self.scale * width + around, 3 if self.gray else channels
+
+    @property
+    def margin(self):
+        """Pixels around each original from which its reference is made; 0 without references."""
+        return -(-referring.MARGIN // self.scale) * self.scale if self.reference else 0
 
     def on(self, source, arguments=None):
         self.check()
@@ -179,11 +191,15 @@ class Restore(Task):
             inputs, changes = several.by_job(encoder, features, self, changed)
             output = add([encoder.input, changes])
             return several.plain(dense.finished(encoder, output, arguments, self.classes, "restorer", inputs))
-        tokens = dense.feature_map(encoder, dense.patches(encoder, encoder.output), "map")
+        inputs, outputs = None, encoder.output
+        if self.reference:
+            inputs, features, outputs = referring.by_reference(encoder, features, self.scale)
+        tokens = dense.feature_map(encoder, dense.patches(encoder, outputs), "map")
         scale = self.scale * encoder.input_shape[1] // features.shape[1]
         head = PixelHead(changed, scale=scale, depth=self.head_depth, name="head", dtype=encoder.dtype_policy)
         output = add([encoder.input, head([tokens, features])])
-        return dense.finished(encoder, output, arguments, self.classes, "restorer")
+        model = dense.finished(encoder, output, arguments, self.classes, "restorer", inputs)
+        return several.plain(model) if self.reference else model
 
     def compiled(self, source):
         return {"loss": PixelDistance(self.luma), "weighted_metrics": [PSNR(self.luma)]}
@@ -194,15 +210,29 @@ class Restore(Task):
         With jobs, it adds `"labels"`, the index of each image's job, which is drawn where the split has none.
         """
         from keras_vit.data.augment.degradation import degraded, degraded_by_job
+        from keras_vit.data.augment.references import referenced
 
         if self.jobs:
             return degraded_by_job(examples, self.singles(), seed)
+        if self.reference:
+            examples = referenced(examples, self.margin, seed)
         originals = examples["images"]
         return {**examples, "images": degraded(originals, self, seed), "originals": originals}
 
     def batch(self, examples, augment, seed):
-        """Returns what the model takes and original images, both float32, 0..255, as `prepare` made them."""
+        """Returns what the model takes and original images, both float32, 0..255, as `prepare` made them.
+
+        In training, some references are those of another image, or the image itself; see `references.some_useless`.
+        """
+        if self.reference and augment is not None:
+            from keras_vit.data.augment.references import some_useless
+
+            examples = some_useless(examples, seed)
         return fed(examples, self.inputs), examples["originals"]
+
+    @property
+    def beside(self):
+        return functools.partial(referring.parts_of, scale=self.scale) if self.reference else None
 
     def tally(self, keep=False):
         if self.jobs:
@@ -244,7 +274,7 @@ class Restore(Task):
                 also `"labels"`.
         """
         tally = self.tally()
-        tally.add(example_of(example), [output])
+        tally.add({name: np.asarray(value)[None] for name, value in example.items()}, [output])
         scores = tally.result()
         job = f"{self.jobs[example['labels']]}: " if self.jobs else ""
         return f"{job}{scores['psnr']:.2f} dB, without the model {scores['input_psnr']:.2f} dB"
@@ -267,8 +297,3 @@ class Restore(Task):
         rows, columns = (resize_matrix(side, side * self.scale, "bicubic-antialias") for side in image.shape[:2])
         enlarged = np.einsum("tr,uc,rcx->tux", rows, columns, image, optimize=True)
         return enlarged.repeat(3, axis=-1) if self.gray else enlarged
-
-
-def example_of(example):
-    """Returns the example of one image as a batch of one: arrays get a batch axis."""
-    return {name: np.asarray(value)[None] for name, value in example.items()}
