@@ -15,6 +15,7 @@ from keras_vit.models import open_detector, open_segmenter
 from keras_vit.models.backbone import TOWERS
 from keras_vit.models.dit import INPUTS, TEXT, TEXT_INPUTS, reads_texts
 from keras_vit.models.two_towers import two_towers
+from keras_vit.models.whole_autoencoder import DECODER, LATENTS
 from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
 
@@ -34,7 +35,7 @@ def own_file(place):
 
 
 def holds(path, part):
-    """Returns whether a part of a `.keras` file is more than an image tower: by default, if it writes or draws."""
+    """Returns whether a part of a `.keras` file is more than an image tower: of `None`, if it writes or draws."""
     if part is not None:
         return isinstance(part, str) and part in ("text", "both")
     names = set()
@@ -43,17 +44,17 @@ def holds(path, part):
             config = json.loads(archive.read("config.json"))["config"]
         names = {layer["config"]["name"] for layer in config["layers"]}
     return ({"image", "text"} <= names and TOWERS[2] not in names) or any(
-        set(inputs) <= names for inputs in (INPUTS, TEXT_INPUTS)
+        set(whole) <= names for whole in (INPUTS, TEXT_INPUTS, (LATENTS, DECODER))
     )
 
 
 def read_own(path, part, overrides, sha256=None):
-    """Returns a part of a `.keras` file with a model of images and texts, or the DiT in one.
+    """Returns a part of a `.keras` file with a model of images and texts, or the DiT or autoencoder in one.
 
     Args:
         path: The file.
         part: `"text"`, for the text tower or the decoder, or `"both"` or `None`, for a model as from `two_towers` or
-            `captioner`. `None` of a DiT.
+            `captioner`. `None` of a DiT or an autoencoder.
         overrides: Other arguments of the caller. Each must be `None`.
         sha256: As in `load_weights`.
 
@@ -68,7 +69,7 @@ def read_own(path, part, overrides, sha256=None):
         )
     model = opened(path, sha256)
     structure = Traits(model).structure
-    if structure == "dit" and part is None:
+    if structure in ("dit", "autoencoder") and part is None:
         return model
     _check_texts(model, structure, path)
     if part == "text":

@@ -8,6 +8,7 @@ import numpy as np
 from keras_vit.models.autoencoder import AUTOENCODER, takes_latents
 from keras_vit.models.inputs import image_shape, metadata_of
 from keras_vit.utils import checks
+from keras_vit.utils.by_file import cached
 
 PIXELS = 2**18  # of images that are decoded at once: a decoder's maps are much larger than what it returns
 
@@ -63,12 +64,12 @@ def decoded(decoder, latents):
     return np.concatenate(parts)
 
 
-@functools.lru_cache(maxsize=1)
+@cached(1)
 def decoder_at(place, size):
     """Returns the decoder at a place for latents of a size, in float32."""
-    from keras_vit.checkpoints.load import from_checkpoint
+    from keras_vit.checkpoints.pretrained import from_pretrained
 
-    return from_checkpoint(place, part="decoder", latent_size=size, dtype="float32")
+    return from_pretrained(place, part="decoder", latent_size=size, dtype="float32")
 
 
 @functools.lru_cache(maxsize=1)

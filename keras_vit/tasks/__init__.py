@@ -4,6 +4,7 @@ from keras_vit.tasks.answer.answer import Answer as Answer
 from keras_vit.tasks.caption.caption import Caption as Caption
 from keras_vit.tasks.classify.classify import Classify as Classify
 from keras_vit.tasks.classify.classify_clips import ClassifyClips as ClassifyClips
+from keras_vit.tasks.compress.compress import Compress as Compress
 from keras_vit.tasks.contrast.contrast import Contrast as Contrast
 from keras_vit.tasks.depth.depth import Depth as Depth
 from keras_vit.tasks.detect.detect import Detect as Detect

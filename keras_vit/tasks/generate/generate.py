@@ -51,8 +51,9 @@ class Generate(ReadsTexts, Task):
     of its features (Heusel et al. 2017, arXiv:1706.08500, with the classifier in place of Inception: it is not FID).
 
     Args:
-        autoencoder: An autoencoder of latents, diffusers' `AutoencoderKL`: the path of its file or folder, or an
-            address; or `None` for a model of images. `image_size` and `channels` of the model are then those of the
+        autoencoder: An autoencoder of latents: a run or a `.keras` file of `Compress`, or a recipe whose weights ship;
+            or diffusers' `AutoencoderKL`, the path of its file or folder, or an address; `None` for a model of images.
+            `image_size` and `channels` of the model are then those of the
             latents; images are larger. It is frozen: images are encoded in each step of the training, and what is drawn
             is decoded.
         label_drop: Share of the labels, or texts, that are left out in training (Ho and Salimans 2022,
@@ -216,9 +217,9 @@ class Generate(ReadsTexts, Task):
         """Returns the encoder of the autoencoder, for the model's latents, or `None`."""
         if given is not None or not self.autoencoder:
             return super().teacher_for(model, given)
-        from keras_vit.checkpoints import from_checkpoint
+        from keras_vit.checkpoints.pretrained import from_pretrained
 
-        return from_checkpoint(self.autoencoder, part="encoder", latent_size=image_shape(model)[:2], dtype="float32")
+        return from_pretrained(self.autoencoder, part="encoder", latent_size=image_shape(model)[:2], dtype="float32")
 
     def learner(self, model, teacher=None):
         return model if teacher is None else LatentLearner(model, teacher)
@@ -276,6 +277,8 @@ class Generate(ReadsTexts, Task):
 
         def images(examples):
             noise, asked = (np.asarray(examples[name]) for name in ("images", self.inputs[-1]))
+            if self.judge:
+                self.rules.check_judge(self.data_shape(noise.shape[1:]))
             if isinstance(model, keras.Model):
                 pictures = drawn(model, noise, asked, self.steps, self.guidance, batch_size=BATCH)
             else:
