@@ -11,8 +11,8 @@ from keras_vit.models.map_heads import head_of
 from keras_vit.models.metadata import stated_labels, stated_thresholds
 from keras_vit.models.open_detector import is_open_detector
 from keras_vit.models.open_segmenter import is_open_segmenter
-from keras_vit.models.whole_autoencoder import is_autoencoder
 from keras_vit.models.outputs import ends_in_features, num_classes, returns_probabilities
+from keras_vit.models.whole_autoencoder import is_autoencoder
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.preparing.preprocessing import Preparation, evaluation_rule
 from keras_vit.utils import checks
@@ -32,7 +32,7 @@ class Traits:
 
     @functools.cached_property
     def structure(self):
-        """How it is built: `"towers"`, `"captioner"`, `"open_detector"`, `"open_segmenter"`, `"dit"`, `"autoencoder"`, else `"plain"`."""
+        """How it is built: `"towers"`, and so on, as in the code; else `"plain"`."""
         kinds = {
             "towers": has_towers,
             "captioner": is_captioner,

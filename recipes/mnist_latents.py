@@ -1,4 +1,4 @@
-"""An autoencoder of MNIST digits: 28 x 28 pixels become 7 x 7 latents of 2 channels, for `mnist_latent_dit`.
+"""An autoencoder of MNIST digits: 28 x 28 pixels become 7 x 7 latents of 4 channels, for `mnist_latent_dit`.
 
 python -m keras_vit fit mnist_latents
 """
@@ -8,9 +8,10 @@ from keras_vit.config import Augment, Compress, Data, Optim, Recipe
 recipe = Recipe(
     name="mnist_latents",
     task=Compress(kl=1e-3),
-    model=dict(image_size=28, channels=1, latent_channels=2, widths=(16, 32, 64), depth=1, groups=8, attention=False),
-    data=Data(source="tfds:mnist", train="train[:55000]", validation="train[55000:]", test="test", batch_size=128,
+    model=dict(image_size=28, channels=1, latent_channels=4, widths=(8, 16, 32), depth=1, groups=8, attention=False),
+    data=Data(source="tfds:mnist", train="train[:20000]", validation="train[59000:]", test="test[:1000]", batch_size=64,
               resize="window"),
     augment=Augment(crop="window"),
-    optim=Optim(optimizer="muon", epochs=4, learning_rate=1e-2, weight_decay=0.0, warmup_epochs=0.1, ema=0.999),
+    optim=Optim(optimizer="muon", epochs=2, learning_rate=1e-2, weight_decay=0.0, warmup_epochs=0.1, ema=0.99,
+                xla=False),
 )  # fmt: skip
