@@ -22,7 +22,7 @@ HEAVY = {
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
     AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption Classify
-    ClassifyClips Contrast ConvStem CrossAttention DPTHead Data DecoderBlock DeformableAttention
+    ClassifyClips Compress Contrast ConvStem CrossAttention DPTHead Data DecoderBlock DeformableAttention
     DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder Frames Generate HYBRIDS
     InstanceMasks JobConv2D JobInput LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
     MultiHeadSelfAttention Objectness Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead

@@ -39,8 +39,8 @@ def state(model):
     return [(id(variable), variable.path, variable.trainable) for variable in model.variables]
 
 
-TYPED = "Augment Data Optim Recipe Task Answer Caption Classify ClassifyClips Contrast Depth Detect Generate Pretrain "
-TYPED += "PretrainClips Regress Restore Segment"
+TYPED = "Augment Data Optim Recipe Task Answer Caption Classify ClassifyClips Compress Contrast Depth Detect Generate "
+TYPED += "Pretrain PretrainClips Regress Restore Segment"
 RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 

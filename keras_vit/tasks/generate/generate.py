@@ -52,10 +52,9 @@ class Generate(ReadsTexts, Task):
 
     Args:
         autoencoder: An autoencoder of latents: a run or a `.keras` file of `Compress`, or a recipe whose weights ship;
-            or diffusers' `AutoencoderKL`, the path of its file or folder, or an address; `None` for a model of images.
-            `image_size` and `channels` of the model are then those of the
-            latents; images are larger. It is frozen: images are encoded in each step of the training, and what is drawn
-            is decoded.
+            or diffusers' `AutoencoderKL`, a file, a folder or an address; `None` for a model of images. `image_size`
+            and `channels` of the model are then those of the latents; images are larger. It is frozen: images are
+            encoded in each step of the training, and what is drawn is decoded.
         label_drop: Share of the labels, or texts, that are left out in training (Ho and Salimans 2022,
             arXiv:2207.12598).
         times: Distribution of the times: `"normal"`, the sigmoid of a normal number, with more in the middle (Esser et
@@ -64,7 +63,7 @@ class Generate(ReadsTexts, Task):
             equation 23). Large images with large things need more, since a little image already shows them through
             the noise: 3 for photographs of 1,024 pixels in an autoencoder's latents, 8 for plain drawings of 64.
         steps: Number of Euler steps from noise to an image.
-        guidance: Scale of classifier-free guidance; 1 for no guidance. See `keras_vit.sample`.
+        guidance: Scale of classifier-free guidance, 1 for none; see `keras_vit.sample`.
         judge: Classifier with the same classes and image size, for the scores: a recipe whose weights ship with the
             package, a run or a file; or `None`. With `text=True` a captioner: the score `exact_match` is the share of
             images of which it writes the text.
@@ -141,10 +140,8 @@ class Generate(ReadsTexts, Task):
         if "image_size" not in recipe.model:
             raise ValueError(f"Generate needs model.image_size. Received: model={checks.shown(recipe.model)}")
         if self.autoencoder and "channels" not in recipe.model:
-            raise ValueError(
-                "A model of latents needs model.channels, those of the latents. "
-                f"Received: model={checks.shown(recipe.model)}"
-            )
+            shown = checks.shown(recipe.model)
+            raise ValueError(f"A model of latents needs model.channels, those of the latents. Received: model={shown}")
         if not self.label_drop and self.guidance != 1:
             raise ValueError(
                 "A model that always sees the class has no guidance: with label_drop=0, guidance must be 1. "

@@ -31,3 +31,11 @@ def test_all_weights_of_the_model_are_trained_and_no_others():
     learner = AutoencoderLearner(model)
     assert {id(v) for v in learner.trainable_variables} == {id(v) for v in model.trainable_variables}
     assert ops.shape(learner(np.zeros((2, 8, 8, 1), "float32"))) == (2, 8, 8, 2)
+
+
+def test_variances_have_bounds():
+    """Else `exp` overflows, and the loss is NaN."""
+    model = spread(autoencoder(**SIZES))
+    model.get_layer("projection").bias.assign([0.0, 0.0, 1e4, -1e4])
+    found = np.asarray(AutoencoderLearner(model)(np.ones((2, 8, 8, 1), "float32"), training=True))
+    assert np.isfinite(found).all()
