@@ -20,6 +20,7 @@ from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
 
 PARTS_OF = {"open_detector": open_detector.PARTS, "open_segmenter": open_segmenter.PARTS}  # structures, and their parts
+ALONE = ("dit", "autoencoder")  # structures without an image tower
 # Of layers, what may differ: it is no part of the function, or of training alone.
 FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout", "stochastic_depth",
         "kernel_initializer", "bias_initializer", "pairs")  # fmt: skip
@@ -69,7 +70,7 @@ def read_own(path, part, overrides, sha256=None):
         )
     model = opened(path, sha256)
     structure = Traits(model).structure
-    if structure in ("dit", "autoencoder") and part is None:
+    if structure in ALONE and part is None:
         return model
     _check_texts(model, structure, path)
     if part == "text":
@@ -125,7 +126,8 @@ def load_own(model, source, options, sha256=None):
         raise ValueError(f"Models of several inputs are loaded as they were saved. Received: {received}")
     other = opened(path, sha256)
     structures = [Traits(each).structure for each in (model, other)]
-    if structures[0] != "dit":
+    alone = structures[0] in ALONE
+    if not alone:
         _check_texts(other, structures[1], path)
     sizes, shapes = ([weight.shape for weight in each.weights] for each in (model, other))
     if structures[0] != structures[1] or sizes != shapes:
@@ -135,9 +137,10 @@ def load_own(model, source, options, sha256=None):
         raise ValueError(
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
-    draws = structures[0] == "dit"
     kinds = [[type(operation).__name__ for operation in each.operations] for each in (model, other)]
-    if draws and kinds[0] != kinds[1]:  # what is computed between layers, such as a velocity from an image
+    if (
+        structures[0] == "dit" and kinds[0] != kinds[1]
+    ):  # what is computed between layers, such as a velocity from an image
         raise ValueError(
             f"The model in {str(path)!r} must predict what the one to fill does: see `predicts` of `dit`. Received: "
             "another computation"
@@ -150,7 +153,7 @@ def load_own(model, source, options, sha256=None):
             f"Received: {_written(wrong[1])}"
         )
     model.set_weights(other.get_weights())
-    keepers = {-1: "words"} if not draws else {0: "rescale", **({-1: "words"} if len(parts) > 1 else {})}
+    keepers = {-1: "words"} if not alone else {0: "rescale", **({-1: "words"} if len(parts) > 1 else {})}
     for place, keeper in keepers.items():
         parts[place].get_layer(keeper).metadata = dict(others[place].get_layer(keeper).metadata)
     return model
@@ -158,7 +161,7 @@ def load_own(model, source, options, sha256=None):
 
 def _parts(model, structure):
     """Returns the models that a model of several inputs is made of, that of the texts last."""
-    if structure == "dit":
+    if structure in ALONE:
         return [model, model.get_layer(TEXT)] if reads_texts(model) else [model]
     image, text, *joined = PARTS_OF.get(structure, TOWERS[:2])
     return [*map(model.get_layer, (image, *joined, text))]

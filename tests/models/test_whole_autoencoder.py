@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 
+import keras_vit
 from keras_vit.models import whole_autoencoder
 from keras_vit.models.inputs import metadata_of
 from keras_vit.models.whole_autoencoder import SCALE, autoencoder, encoder_of, is_autoencoder, part_of
@@ -45,6 +46,17 @@ def test_parts_of_another_size_have_the_same_weights():
     wide = np.tile(IMAGES, (1, 2, 2, 1))
     assert larger(wide).shape == (2, 8, 12, 4)
     assert part_of(model, "decoder", latent_size=5).output_shape == (None, 10, 10, 1)
+
+
+def test_weights_are_loaded_with_their_scale(tmp_path):
+    model = trained(attention=False)
+    model.save(tmp_path / "model.keras")
+    fresh = autoencoder(image_size=(8, 12), attention=False, **SIZES)
+    keras_vit.load_weights(fresh, tmp_path / "model.keras")
+    np.testing.assert_array_equal(fresh(IMAGES), model(IMAGES))
+    assert whole_autoencoder.scale_of(fresh) == whole_autoencoder.scale_of(model)
+    with pytest.raises(ValueError, match="must have the sizes of the one to fill"):
+        keras_vit.load_weights(autoencoder(image_size=(8, 12), **SIZES), tmp_path / "model.keras")
 
 
 def test_without_a_scale_there_are_no_parts():
