@@ -138,9 +138,7 @@ def load_own(model, source, options, sha256=None):
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
     kinds = [[type(operation).__name__ for operation in each.operations] for each in (model, other)]
-    if (
-        structures[0] == "dit" and kinds[0] != kinds[1]
-    ):  # what is computed between layers, such as a velocity from an image
+    if alone and kinds[0] != kinds[1]:  # what is computed between layers, such as a velocity from an image
         raise ValueError(
             f"The model in {str(path)!r} must predict what the one to fill does: see `predicts` of `dit`. Received: "
             "another computation"
@@ -162,7 +160,7 @@ def load_own(model, source, options, sha256=None):
 def _parts(model, structure):
     """Returns the models that a model of several inputs is made of, that of the texts last."""
     if structure in ALONE:
-        return [model, model.get_layer(TEXT)] if reads_texts(model) else [model]
+        return [model, model.get_layer(TEXT)] if structure == "dit" and reads_texts(model) else [model]
     image, text, *joined = PARTS_OF.get(structure, TOWERS[:2])
     return [*map(model.get_layer, (image, *joined, text))]
 
