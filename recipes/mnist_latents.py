@@ -3,7 +3,7 @@
 python -m keras_vit fit mnist_latents
 """
 
-from keras_vit.config import Augment, Compress, Data, Optim, Recipe
+from keras_vit.config import Augment, Compress, Data, Optim, Reached, Recipe, Weights
 
 recipe = Recipe(
     name="mnist_latents",
@@ -14,4 +14,8 @@ recipe = Recipe(
     augment=Augment(crop="window"),
     optim=Optim(optimizer="muon", epochs=2, learning_rate=1e-2, weight_decay=0.0, warmup_epochs=0.1, ema=0.99,
                 xla=False),
+    weights=Weights(file="mnist_latents.keras",
+                    sha256="edb16b3dcac757b081d665a634986118c66198d1f3e078017a6af0fc7b2a567d"),
+    reached=Reached(scores=(("PSNR on validation", 28.7009),), minutes=11.0, device="a fifth of 2 CPU cores, x86-64",
+                    commit="06069088", note="six other programs shared the cores"),
 )  # fmt: skip
