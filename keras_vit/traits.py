@@ -32,7 +32,10 @@ class Traits:
 
     @functools.cached_property
     def structure(self):
-        """How it is built: `"towers"`, and so on, as in the code; else `"plain"`."""
+        """How it is built: one of `"towers"`, `"captioner"`, `"open_detector"`, `"open_segmenter"` and `"dit"`.
+
+        Or `"autoencoder"`, or `"plain"` for any other.
+        """
         kinds = {
             "towers": has_towers,
             "captioner": is_captioner,

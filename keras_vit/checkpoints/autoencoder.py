@@ -55,11 +55,15 @@ def _place(source, part, sha256=None):
 
 
 class Sizes(NamedTuple):
-    """Sizes of an autoencoder: how many times larger images are than latents, and channels of both."""
+    """Sizes of an autoencoder: how many times larger images are than latents, channels of both, and the scale.
+
+    The scale is `(scaling_factor, shift_factor)`.
+    """
 
     factor: int
     channels: int
     latent_channels: int
+    scale: tuple[float, float]
 
 
 @cached(4)
@@ -71,7 +75,8 @@ def sizes_of(source):
         checkpoint = files.part(PARTS["encoder"])
         form, names = recognize(checkpoint, "auto", (ENCODER,), WHAT)
         arguments, *_ = form.architecture({name: checkpoint.shape(place) for name, place in names.items()}, checkpoint)
-    return Sizes(2 ** (len(arguments["widths"]) - 1), arguments["channels"], arguments["latent_channels"])
+    scale = arguments.get("scaling_factor"), arguments.get("shift_factor", 0.0)
+    return Sizes(2 ** (len(arguments["widths"]) - 1), arguments["channels"], arguments["latent_channels"], scale)
 
 
 def dit_of(folder, request, load):

@@ -1,7 +1,7 @@
 """Parts of an autoencoder that this package trained: of a run, a `.keras` file or the weights that ship."""
 
 from keras_vit.checkpoints.own_models import opened
-from keras_vit.models.whole_autoencoder import is_autoencoder, part_of, sizes_of
+from keras_vit.models.whole_autoencoder import LATENTS, is_autoencoder, part_of, scale_of, sizes_of
 from keras_vit.utils import checks
 
 ARGUMENTS = ("image_size", "latent_size", "name", "dtype", "metadata")
@@ -24,10 +24,11 @@ def own_part(path, request, sha256=None):
 
 
 def own_sizes(path):
-    """Returns factor, channels and latent channels of an autoencoder in a `.keras` file."""
+    """Returns factor, channels, latent channels and scale of an autoencoder in a `.keras` file."""
     model = _opened(path)
-    sizes, channels = sizes_of(model), model.input_shape[-1]
-    return model.input_shape[1] // model.get_layer("latents").output.shape[1], channels, sizes["latent_channels"]
+    (_, height, _, channels), scale = model.input_shape, scale_of(model)
+    rows, latent_channels = model.get_layer(LATENTS).output.shape[1], sizes_of(model)["latent_channels"]
+    return height // rows, channels, latent_channels, (scale.get("scaling_factor"), scale.get("shift_factor"))
 
 
 def _opened(path, sha256=None):

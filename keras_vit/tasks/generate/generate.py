@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Literal
 import keras
 import numpy as np
 
-from keras_vit.generation.latents import decoded, decoder_at
+from keras_vit.generation.latents import check_scale, decoded, decoder_at
 from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.generation.sampling import as_bytes
 from keras_vit.models import kinds
 from keras_vit.models.autoencoder import AUTOENCODER
 from keras_vit.models.dit import ARGUMENTS
 from keras_vit.models.inputs import image_shape, metadata_of
+from keras_vit.models.whole_autoencoder import SCALE
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.generate.by_labels import ByLabels
@@ -184,7 +185,6 @@ class Generate(ReadsTexts, Task):
         return self.rules.classes_for(arguments)
 
     def read(self, source, training=False):
-        """Returns a split as it is, or with ids in place of texts, int32 `(images, length)` or with several texts."""
         return self.rules.read(source, training)
 
     def of_model(self, model):
@@ -211,11 +211,12 @@ class Generate(ReadsTexts, Task):
         return model
 
     def teacher_for(self, model, given=None):
-        """Returns the encoder of the autoencoder, for the model's latents, or `None`."""
+        """Returns the encoder of the autoencoder, or `None`."""
         if given is not None or not self.autoencoder:
             return super().teacher_for(model, given)
         from keras_vit.checkpoints.pretrained import from_pretrained
 
+        metadata_of(model)[SCALE] = [*self._sizes().scale]  # by which it is known if another one is there later
         return from_pretrained(self.autoencoder, part="encoder", latent_size=image_shape(model)[:2], dtype="float32")
 
     def learner(self, model, teacher=None):
@@ -267,9 +268,8 @@ class Generate(ReadsTexts, Task):
             model: The model, or a function of an exported file with the same inputs and output.
 
         Returns:
-            Function from a dictionary of arrays, `"images"`, noise, `(batch, height, width, channels)`, and `"labels"`,
-            `(batch,)`, or `"texts"`, ids, `(batch, length)`, to images, float32 `(batch, height, width, channels)`,
-            whole numbers from 0 to 255. Latents are decoded.
+            Function from a dictionary of arrays, `"images"`, noise, and `"labels"`, `(batch,)`, or `"texts"`, ids, to
+            images, float32 `(batch, height, width, channels)`, whole numbers from 0 to 255. Latents are decoded.
         """
 
         def images(examples):
@@ -277,6 +277,7 @@ class Generate(ReadsTexts, Task):
             if self.judge:
                 self.rules.check_judge(self.data_shape(noise.shape[1:]))
             if isinstance(model, keras.Model):
+                check_scale(model, self.autoencoder)
                 pictures = drawn(model, noise, asked, self.steps, self.guidance, batch_size=BATCH)
             else:
                 pictures = by_steps(model, self.rules.none(), noise, asked, self.steps, self.guidance, self.shift)
