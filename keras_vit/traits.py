@@ -53,8 +53,12 @@ class Traits:
 
     @functools.cached_property
     def image_model(self):
-        """The part that sees images alone, the image tower of two or the model itself; `None` without one."""
-        return self.tower if self.structure == "towers" or len(self.inputs) == 1 else None
+        """The part that sees images alone, the image tower of two or the model itself; `None` without one.
+
+        An autoencoder has none: it has no blocks to look into.
+        """
+        alone = len(self.inputs) == 1 and self.structure != "autoencoder"
+        return self.tower if self.structure == "towers" or alone else None
 
     @functools.cached_property
     def reads_both(self):

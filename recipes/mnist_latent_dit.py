@@ -10,7 +10,7 @@ recipe = Recipe(
     name="mnist_latent_dit",
     task=Generate(autoencoder="mnist_latents", judge="mnist", samples=200, every=2),
     model=dict(variant=None, image_size=7, channels=4, patch_size=1, width=64, depth=3, num_heads=4, num_classes=10),
-    data=Data(source="tfds:mnist", train="train[:55000]", validation="train[59000:]", test="test[:1000]",
+    data=Data(source="tfds:mnist", train="train[:50000]", validation="train[59000:]", test="test[:1000]",
               batch_size=64),
-    optim=Optim(optimizer="muon", epochs=4, learning_rate=1.2e-2, weight_decay=0.0, warmup_epochs=0.1, ema=0.998),
+    optim=Optim(optimizer="muon", epochs=2, learning_rate=1.2e-2, weight_decay=0.0, warmup_epochs=0.1, ema=0.995),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_files
 from keras_vit.checkpoints.files.wrapped import FIRST
 from keras_vit.checkpoints.formats.diffusers_autoencoder import ENCODER
+from keras_vit.checkpoints.location import location
 from keras_vit.checkpoints.own_autoencoder import own_part, own_sizes
 from keras_vit.checkpoints.own_models import own_file
 from keras_vit.models import schedules
@@ -126,8 +127,6 @@ def address(source):
 
 def _located(source):
     """Returns the path of weights that ship, for their name; any other source as it is."""
-    from keras_vit.checkpoints.pretrained import location  # which loads by this module
-
     return location(source) or source
 
 

@@ -66,13 +66,6 @@ def test_compress(tmp_path, monkeypatch, pictures):
         assert encoder.output_shape == (None, 4, 4, 4) and decoder.output_shape == (None, 8, 8, 3)
 
 
-def test_latents_have_mean_0_and_deviation_1(trained, pictures):
-    encoder = keras_vit.from_checkpoint(trained, part="encoder")
-    images = np.stack([np.asarray(Image.open(pictures / f"{i}.png")) for i in range(24)])
-    mean, log = np.split(np.asarray(encoder(images.astype("float32"))), 2, axis=-1)
-    assert abs(mean.mean()) < 1e-3 and mean.var() + np.exp(log).mean() == pytest.approx(1, abs=1e-3)
-
-
 def drawing(source, autoencoder, **changes):
     given = dict(
         name="drawn",
@@ -133,9 +126,3 @@ def test_what_does_not_fit_is_named_before_the_run(changes, message, tmp_path, p
     with pytest.raises(ValueError, match=message):
         keras_vit.fit(recipe(pictures, **changes), tmp_path / "run", verbose=0)
     assert not (tmp_path / "run").exists()
-
-
-def test_other_models_are_no_autoencoders(tmp_path):
-    keras_vit.vit("mu/4", image_size=8, depth=1).save(tmp_path / "vit.keras")
-    with pytest.raises(ValueError, match="must be an autoencoder of `Compress`.*vit.keras' with 'vit_mu_4'"):
-        keras_vit.from_checkpoint(tmp_path / "vit.keras", part="encoder")
