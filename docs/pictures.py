@@ -29,6 +29,7 @@ OF_PAGES = {  # weights that the pictures of a page show
     "emoji.png": "emoji",
     "from_noise.png": "mnist_dit",
     "labels.png": "",
+    "latents.png": "mnist_latents",
     "lines.png": "lines",
     "masked.png": "cifar10_mae",
     "nuclei.png": "nuclei",
