@@ -26,6 +26,7 @@ OF_PAGES = {  # weights that the pictures of a page show
     "clips.gif": "moving_digits",
     "color.png": "",
     "drawn.png": "mnist_dit",
+    "drawn_latents.png": "mnist_latent_dit",
     "emoji.png": "emoji",
     "from_noise.png": "mnist_dit",
     "labels.png": "",
