@@ -12,6 +12,7 @@ from keras_vit.models.metadata import stated_labels, stated_thresholds
 from keras_vit.models.open_detector import is_open_detector
 from keras_vit.models.open_segmenter import is_open_segmenter
 from keras_vit.models.outputs import ends_in_features, num_classes, returns_probabilities
+from keras_vit.models.whole_autoencoder import is_autoencoder
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.preparing.preprocessing import Preparation, evaluation_rule
 from keras_vit.utils import checks
@@ -39,6 +40,7 @@ class Traits:
             "open_detector": is_open_detector,
             "open_segmenter": is_open_segmenter,
             "dit": is_dit,
+            "autoencoder": is_autoencoder,
         }
         return next((name for name, fits in kinds.items() if fits(self.model)), "plain")
 
@@ -49,8 +51,12 @@ class Traits:
 
     @functools.cached_property
     def image_model(self):
-        """The part that sees images alone, the image tower of two or the model itself; `None` without one."""
-        return self.tower if self.structure == "towers" or len(self.inputs) == 1 else None
+        """The part that sees images alone, the image tower of two or the model itself; `None` without one.
+
+        An autoencoder has none: it has no blocks to look into.
+        """
+        alone = len(self.inputs) == 1 and self.structure != "autoencoder"
+        return self.tower if self.structure == "towers" or alone else None
 
     @functools.cached_property
     def reads_both(self):

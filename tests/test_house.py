@@ -22,7 +22,7 @@ HEAVY = {
 CORE = {"keras", "keras_vit", "numpy", "collections", "functools", "inspect", "math", "re", "typing", "warnings"}
 PUBLIC = """
     AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption
-    CaptionClips Classify ClassifyClips Contrast ContrastClips ConvStem CrossAttention DPTHead Data
+    CaptionClips Classify ClassifyClips Compress Contrast ContrastClips ConvStem CrossAttention DPTHead Data
     DecoderBlock DeformableAttention
     DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder FrameMean Frames Generate HYBRIDS
     InstanceMasks JobConv2D JobInput LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock

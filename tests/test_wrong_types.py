@@ -39,7 +39,7 @@ def state(model):
     return [(id(variable), variable.path, variable.trainable) for variable in model.variables]
 
 
-TYPED = "Augment Data Optim Recipe Task Answer Caption CaptionClips Classify ClassifyClips Contrast "
+TYPED = "Augment Data Optim Recipe Task Answer Caption CaptionClips Classify ClassifyClips Compress Contrast "
 TYPED += "ContrastClips Depth Detect Generate Pretrain PretrainClips Regress Restore Segment Translate"
 RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments

@@ -1,6 +1,5 @@
 """The family of autoencoders of latents: what a file and the caller say, brought together."""
 
-import functools
 import os
 import pathlib
 from typing import NamedTuple
@@ -12,10 +11,13 @@ from keras_vit.checkpoints.files.pytorch import check_pytorch
 from keras_vit.checkpoints.files.read import open_files
 from keras_vit.checkpoints.files.wrapped import FIRST
 from keras_vit.checkpoints.formats.diffusers_autoencoder import ENCODER
+from keras_vit.checkpoints.location import location
+from keras_vit.checkpoints.own_autoencoder import own_part, own_sizes
 from keras_vit.checkpoints.own_models import own_file
 from keras_vit.models import schedules
 from keras_vit.models.autoencoder import AUTOENCODER
 from keras_vit.utils import checks
+from keras_vit.utils.by_file import cached
 
 WHAT = "be an autoencoder of latents, AutoencoderKL,"
 PARTS = {"encoder": "latent_encoder", "decoder": "latent_decoder"}  # what a caller asks for, and the part of the files
@@ -39,12 +41,9 @@ def part_of(request, text, sha256, load):
     if options:
         received = ", ".join(f"{name}={value!r}" for name, value in options.items())
         raise ValueError(f"An autoencoder is loaded as it was saved. Received: part={request.part!r}, {received}")
+    if own := own_file(request.source):
+        return own_part(own, request, sha256)
     checks.options("overrides", request.overrides, ARGUMENTS)
-    if own_file(request.source):
-        raise ValueError(
-            "A part of an autoencoder that Keras saved is read by keras.models.load_model(path). "
-            f"Received: {str(request.source)!r}"
-        )
     with open_files(_place(request.source, request.part, sha256)) as files:
         return load(files, PARTS[request.part], request)[0]
 
@@ -57,21 +56,28 @@ def _place(source, part, sha256=None):
 
 
 class Sizes(NamedTuple):
-    """Sizes of an autoencoder: how many times larger images are than latents, and channels of both."""
+    """Sizes of an autoencoder: how many times larger images are than latents, channels of both, and the scale.
+
+    The scale is `(scaling_factor, shift_factor)`.
+    """
 
     factor: int
     channels: int
     latent_channels: int
+    scale: tuple[float, float]
 
 
-@functools.lru_cache(maxsize=4)
+@cached(4)
 def sizes_of(source):
     """Returns the `Sizes` of an autoencoder, by the names and shapes in its files; errors as of `from_checkpoint`."""
+    if own := own_file(source := _located(source)):
+        return Sizes(*own_sizes(own))
     with open_files(_place(source, "encoder")) as files:
         checkpoint = files.part(PARTS["encoder"])
         form, names = recognize(checkpoint, "auto", (ENCODER,), WHAT)
         arguments, *_ = form.architecture({name: checkpoint.shape(place) for name, place in names.items()}, checkpoint)
-    return Sizes(2 ** (len(arguments["widths"]) - 1), arguments["channels"], arguments["latent_channels"])
+    scale = arguments.get("scaling_factor"), arguments.get("shift_factor", 0.0)
+    return Sizes(2 ** (len(arguments["widths"]) - 1), arguments["channels"], arguments["latent_channels"], scale)
 
 
 def dit_of(folder, request, load):
@@ -110,8 +116,18 @@ def _about(folder, source):
 
 
 def address(source):
-    """Returns where an autoencoder is, as it is written into the metadata of a DiT: a whole path, or an address."""
-    return str(source) if "://" in str(source) else str(pathlib.Path(os.path.expanduser(source)).resolve())
+    """Returns where an autoencoder is, as it is written into the metadata of a DiT.
+
+    That is a whole path, or an address, or the name of weights that ship.
+    """
+    path = pathlib.Path(os.path.expanduser(source))
+    named = "://" in str(source) or (not path.exists() and _located(source) != source)
+    return str(source) if named else str(path.resolve())
+
+
+def _located(source):
+    """Returns the path of weights that ship, for their name; any other source as it is."""
+    return location(source) or source
 
 
 def refuse_whole(files, request):

@@ -15,6 +15,7 @@ from keras_vit.models import open_detector, open_segmenter
 from keras_vit.models.backbone import TOWERS
 from keras_vit.models.dit import INPUTS, TEXT, TEXT_INPUTS, reads_texts
 from keras_vit.models.two_towers import two_towers
+from keras_vit.models.whole_autoencoder import DECODER, LATENTS
 from keras_vit.traits import Traits
 from keras_vit.utils.packed import check_packed
 
@@ -23,6 +24,7 @@ PARTS_OF = {  # structures, and their parts
     "open_segmenter": open_segmenter.PARTS,
     "translator": ("source", "text"),
 }
+ALONE = ("dit", "autoencoder")  # structures without an image tower
 # Of layers, what may differ: it is no part of the function, or of training alone.
 FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout", "stochastic_depth",
         "kernel_initializer", "bias_initializer", "pairs")  # fmt: skip
@@ -38,7 +40,7 @@ def own_file(place):
 
 
 def holds(path, part):
-    """Returns whether a part of a `.keras` file is more than an image tower: by default, if it writes or draws."""
+    """Returns whether a part of a `.keras` file is more than an image tower: of `None`, if it writes or draws."""
     if part is not None:
         return isinstance(part, str) and part in ("text", "both")
     names = set()
@@ -47,17 +49,17 @@ def holds(path, part):
             config = json.loads(archive.read("config.json"))["config"]
         names = {layer["config"]["name"] for layer in config["layers"]}
     return ({"image", "text"} <= names and TOWERS[2] not in names) or any(
-        set(inputs) <= names for inputs in (INPUTS, TEXT_INPUTS)
+        set(whole) <= names for whole in (INPUTS, TEXT_INPUTS, (LATENTS, DECODER))
     )
 
 
 def read_own(path, part, overrides, sha256=None):
-    """Returns a part of a `.keras` file with a model of images and texts, or the DiT in one.
+    """Returns a part of a `.keras` file with a model of images and texts, or the DiT or autoencoder in one.
 
     Args:
         path: The file.
         part: `"text"`, for the text tower or the decoder, or `"both"` or `None`, for a model as from `two_towers` or
-            `captioner`. `None` of a DiT.
+            `captioner`. `None` of a DiT or an autoencoder.
         overrides: Other arguments of the caller. Each must be `None`.
         sha256: As in `load_weights`.
 
@@ -72,7 +74,7 @@ def read_own(path, part, overrides, sha256=None):
         )
     model = opened(path, sha256)
     structure = Traits(model).structure
-    if structure == "dit" and part is None:
+    if structure in ALONE and part is None:
         return model
     _check_texts(model, structure, path)
     if part == "text":
@@ -128,7 +130,8 @@ def load_own(model, source, options, sha256=None):
         raise ValueError(f"Models of several inputs are loaded as they were saved. Received: {received}")
     other = opened(path, sha256)
     structures = [Traits(each).structure for each in (model, other)]
-    if structures[0] != "dit":
+    alone = structures[0] in ALONE
+    if not alone:
         _check_texts(other, structures[1], path)
     sizes, shapes = ([weight.shape for weight in each.weights] for each in (model, other))
     if structures[0] != structures[1] or sizes != shapes:
@@ -138,9 +141,8 @@ def load_own(model, source, options, sha256=None):
         raise ValueError(
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
-    draws = structures[0] == "dit"
     kinds = [[type(operation).__name__ for operation in each.operations] for each in (model, other)]
-    if draws and kinds[0] != kinds[1]:  # what is computed between layers, such as a velocity from an image
+    if alone and kinds[0] != kinds[1]:  # what is computed between layers, such as a velocity from an image
         raise ValueError(
             f"The model in {str(path)!r} must predict what the one to fill does: see `predicts` of `dit`. Received: "
             "another computation"
@@ -153,7 +155,7 @@ def load_own(model, source, options, sha256=None):
             f"Received: {_written(wrong[1])}"
         )
     model.set_weights(other.get_weights())
-    keepers = {-1: "words"} if not draws else {0: "rescale", **({-1: "words"} if len(parts) > 1 else {})}
+    keepers = {-1: "words"} if not alone else {0: "rescale", **({-1: "words"} if len(parts) > 1 else {})}
     for place, keeper in keepers.items():
         parts[place].get_layer(keeper).metadata = dict(others[place].get_layer(keeper).metadata)
     return model
@@ -161,8 +163,8 @@ def load_own(model, source, options, sha256=None):
 
 def _parts(model, structure):
     """Returns the models that a model of several inputs is made of, that of the texts last."""
-    if structure == "dit":
-        return [model, model.get_layer(TEXT)] if reads_texts(model) else [model]
+    if structure in ALONE:
+        return [model, model.get_layer(TEXT)] if structure == "dit" and reads_texts(model) else [model]
     image, text, *joined = PARTS_OF.get(structure, TOWERS[:2])
     return [*map(model.get_layer, (image, *joined, text))]
 

@@ -1,15 +1,13 @@
 """Models with published weights, by name."""
 
 import os
-import pathlib
-import re
 import warnings
 
 import keras
 
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.files.read import RUN, SUFFIXES
 from keras_vit.checkpoints.load import from_checkpoint
+from keras_vit.checkpoints.location import location
 from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.remarks import Assumption
 from keras_vit.layers.inputs.stems import patch_size_on
@@ -17,7 +15,6 @@ from keras_vit.models import variants
 from keras_vit.models.vit import DEFAULTS as VIT_DEFAULTS
 from keras_vit.models.vit import vit
 from keras_vit.utils import checks
-from keras_vit.utils.files import folder
 
 UNSAID = object()  # a variant that a recipe does not name
 
@@ -135,16 +132,6 @@ def _published(name, overrides):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Assumption)  # the table's models are known
         return from_checkpoint(row.source, **{**defaults, **overrides, "metadata": about})
-
-
-def location(source):
-    """Returns the path or address of a source, also of shipped weights; `None` for any other name."""
-    text, path = str(source), pathlib.Path(str(source)).expanduser()
-    shipped = {file.stem: file for file in folder("saved_models").glob("*.keras")}
-    if text in shipped and not (path / RUN).is_file():  # a run of that name comes first, as in `load_run`
-        return shipped[text]
-    is_path = path.suffix in SUFFIXES or path.exists() or ("/" in text and not re.match(r"[\w+]+/\d+(-|$)", text))
-    return source if is_path or "://" in text else None
 
 
 def _other_sizes(model, variant, arguments):

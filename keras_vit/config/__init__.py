@@ -20,6 +20,7 @@ from keras_vit.tasks import Caption as Caption
 from keras_vit.tasks import CaptionClips as CaptionClips
 from keras_vit.tasks import Classify as Classify
 from keras_vit.tasks import ClassifyClips as ClassifyClips
+from keras_vit.tasks import Compress as Compress
 from keras_vit.tasks import Contrast as Contrast
 from keras_vit.tasks import ContrastClips as ContrastClips
 from keras_vit.tasks import Depth as Depth

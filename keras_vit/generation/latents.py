@@ -7,7 +7,9 @@ import numpy as np
 
 from keras_vit.models.autoencoder import AUTOENCODER, takes_latents
 from keras_vit.models.inputs import image_shape, metadata_of
+from keras_vit.models.whole_autoencoder import SCALE
 from keras_vit.utils import checks
+from keras_vit.utils.by_file import cached
 
 PIXELS = 2**18  # of images that are decoded at once: a decoder's maps are much larger than what it returns
 
@@ -35,6 +37,7 @@ def decoder_of(model, decoder=None):
                 f"{model.name!r} draws latents of an autoencoder, whose decoder is looked for at {place!r}: pass "
                 f"decoder=, a model or where the autoencoder is now. Received: {str(error).splitlines()[0]}"
             ) from None
+        check_scale(model, place)
     elif not isinstance(decoder, keras.Model):
         place = checks.path("decoder", decoder)
         decoder = decoder_at(decoder if "://" in str(decoder) else str(place), shape[:2])
@@ -44,6 +47,23 @@ def decoder_of(model, decoder=None):
             f"latent_size={shape[:2]}) returns. Received: {decoder.name!r}, which takes {decoder.input_shape[1:]}"
         )
     return decoder
+
+
+def check_scale(model, place):
+    """Raises ValueError if the autoencoder at a place has another scale than when a model was trained in its latents.
+
+    Args:
+        model: Model from `dit`, whose metadata may say the scale.
+        place: Where the autoencoder is.
+    """
+    from keras_vit.checkpoints.autoencoder import sizes_of
+
+    trained = metadata_of(model).get(SCALE)
+    if trained is not None and [*trained] != (now := [*sizes_of(place).scale]):
+        raise ValueError(
+            f"{model.name!r} was trained in latents of the scale and shift {trained}: the autoencoder at {place!r} "
+            f"must have them. Received: {now}. Was it trained again?"
+        )
 
 
 def decoded(decoder, latents):
@@ -63,12 +83,12 @@ def decoded(decoder, latents):
     return np.concatenate(parts)
 
 
-@functools.lru_cache(maxsize=1)
+@cached(1)
 def decoder_at(place, size):
     """Returns the decoder at a place for latents of a size, in float32."""
-    from keras_vit.checkpoints.load import from_checkpoint
+    from keras_vit.checkpoints.pretrained import from_pretrained
 
-    return from_checkpoint(place, part="decoder", latent_size=size, dtype="float32")
+    return from_pretrained(place, part="decoder", latent_size=size, dtype="float32")
 
 
 @functools.lru_cache(maxsize=1)

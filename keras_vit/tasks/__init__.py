@@ -5,6 +5,7 @@ from keras_vit.tasks.caption.caption import Caption as Caption
 from keras_vit.tasks.caption.caption_clips import CaptionClips as CaptionClips
 from keras_vit.tasks.classify.classify import Classify as Classify
 from keras_vit.tasks.classify.classify_clips import ClassifyClips as ClassifyClips
+from keras_vit.tasks.compress.compress import Compress as Compress
 from keras_vit.tasks.contrast.contrast import Contrast as Contrast
 from keras_vit.tasks.contrast.contrast_clips import ContrastClips as ContrastClips
 from keras_vit.tasks.depth.depth import Depth as Depth

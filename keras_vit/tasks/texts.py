@@ -1,7 +1,6 @@
 """The common part of tasks with texts: a tokenizer turns texts into ids before training."""
 
 import dataclasses
-import functools
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -15,6 +14,7 @@ from keras_vit.text import learn_words, tokenizer
 from keras_vit.text.families import FAMILIES, UNKNOWN
 from keras_vit.text.unknown import parts_of, unknown_in
 from keras_vit.utils import checks
+from keras_vit.utils.by_file import cached
 from keras_vit.utils.checked import number
 from keras_vit.utils.packed import check_packed
 from keras_vit.utils.warned import quoted, warn
@@ -102,7 +102,7 @@ class ReadsTexts:
         """Returns the `Tokenizer`: from a list of texts to int32 ids, `(texts, length)`; `long` says if it cuts."""
         if not self.words and not self.tokens:
             raise ValueError(f"{type(self).__name__} has no words: it learns them from data. Received: words=()")
-        return _made(self.words, self.tokens, self.length, long)
+        return _made(self.tokens, self.words, self.length, long)
 
     def ids_of_nothing(self):
         """Returns the ids of a text without words, int32 `(length,)`; of ids from the caller, the end alone."""
@@ -223,8 +223,8 @@ class TextTask(ReadsTexts, Task):
     example: str = ""
 
 
-@functools.lru_cache(maxsize=8)
-def _made(words, tokens, length, long):
+@cached(8)
+def _made(tokens, words, length, long):
     """Returns a task's `Tokenizer`, cached: to read a published one takes a second."""
     return tokenizer(list(words) or tokens, length, long=long)
 

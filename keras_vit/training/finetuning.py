@@ -16,6 +16,7 @@ from keras_vit.models.backbone import (
     without_lora,
 )
 from keras_vit.models.open_segmenter import PARTS, is_open_segmenter
+from keras_vit.models.whole_autoencoder import is_autoencoder
 from keras_vit.training import devices, state
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import calls_of, sublayers
@@ -74,7 +75,8 @@ def _warn_if_trained(model, what):
 
 def check(model, optim):
     """Raises ValueError if a model cannot be trained as a `config.Optim` says."""
-    check_freeze(model, optim.freeze, optim.lora)
+    if not is_autoencoder(model):  # which has no blocks; its task refuses to freeze
+        check_freeze(model, optim.freeze, optim.lora)
     narrow = next((v for v in model.trainable_variables if v.dtype in ("float16", "bfloat16")), None)
     if narrow is not None and optim.freeze != "all":  # small steps round to 0
         raise ValueError(

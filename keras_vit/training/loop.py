@@ -86,10 +86,10 @@ class Run:
         batch, place = self.recipe.data.batch_size, self.place
         return even_batches(make, self.validation, batch, place.share) if place.even else make(self.validation, batch)
 
-    def outputs(self, inputs):
-        """Returns the model's outputs as an array, by the EMA weights if there are any; for callbacks."""
+    def outputs(self, inputs, part=None):
+        """Returns outputs of the model, or of a part of it, as an array, by the EMA weights if any; for callbacks."""
         with ema.averaged(self.learner):
-            return stopping.finite(self, feeding.run(self.task.answering(self.model), inputs))
+            return stopping.finite(self, feeding.run(part or self.task.answering(self.model), inputs))
 
     @property
     def progress(self):

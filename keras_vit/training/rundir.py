@@ -14,6 +14,7 @@ from keras_vit import config
 from keras_vit.config.removed import ADDED, REMOVED
 from keras_vit.models.backbone import keeper
 from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
+from keras_vit.models.whole_autoencoder import LATENTS
 from keras_vit.tasks.base import UnknownTaskError
 from keras_vit.training import state
 from keras_vit.training.locks import LOCK, locked
@@ -25,6 +26,7 @@ from keras_vit.utils.packed import check_packed
 RECIPE, DATA, LABELS, MACHINE = "recipe.json", "data.json", "labels.txt", "machine.json"
 MODEL, BEST, SAVED_MODEL, TFLITE, HISTORY = "model.keras", "best.keras", "saved_model", "model.tflite", "history.csv"
 LEARNER = "learner.keras"  # the fitted model, if it has more weights than the kept one
+SCALE = "teacher_scale"
 ABSENT = object()
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OSError, EOFError, NotImplementedError)
 IDENTITY = ("name", "task", "model", "data", "augment", "optim", "seed")  # options that identify a run
@@ -38,6 +40,8 @@ def is_run(folder):
 def contents_of(teacher):
     """Returns a hash of a teacher's weights as a dictionary, which is empty without a teacher.
 
+    Of the encoder of an autoencoder it has the scale of the latents too, which is no weight.
+
     All processes must call it, since a teacher may be sharded over them.
     """
     if teacher is None:
@@ -45,7 +49,9 @@ def contents_of(teacher):
     digest = hashlib.sha256()
     for weight in teacher.weights:
         digest.update(state.to_numpy(weight.value).tobytes())
-    return {"teacher_contents": digest.hexdigest()}
+    scaled = next((layer for layer in teacher.layers if layer.name == LATENTS), None)
+    scale = {} if scaled is None else {SCALE: [scaled.get_config()[name] for name in ("scale", "offset")]}
+    return {"teacher_contents": digest.hexdigest(), **scale}
 
 
 @contextlib.contextmanager
@@ -132,7 +138,8 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} contains the run of another recipe. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}{advice}"
         )
-    different = _different(_dotted(read_json(folder / DATA)), _dotted(data))
+    unsaid = {name: data[name] for name in (SCALE,) if name in data}  # in runs of versions before it
+    different = _different(_dotted(unsaid | read_json(folder / DATA)), _dotted(data))
     if different:
         raise ValueError(
             f"{str(folder)!r} contains a run on other data. Choose another directory or delete this one. "

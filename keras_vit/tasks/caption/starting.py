@@ -1,9 +1,8 @@
 """The model that `Caption` starts from: a published one that writes, or one of a run."""
 
-import functools
-
 from keras_vit.models.captioner import MARKS, is_captioner, words_of
 from keras_vit.tasks.texts import check_images, sizes_for
+from keras_vit.utils.by_file import cached
 
 
 def loaded(task, image_size=None, channels=None):
@@ -41,7 +40,7 @@ def loaded(task, image_size=None, channels=None):
     return model
 
 
-@functools.lru_cache(maxsize=4)
+@cached(4)
 def marks_by(start):
     """Returns the ids of start, end and padding with which a model writes, cached.
 

@@ -29,9 +29,13 @@ class ByLabels:
     def on(self, source, arguments):
         task = named_by(self.task, source, arguments)
         source.check_labels()
-        if task.judge:
-            judge_of(task.judge).check(task.classes, task.size_of(arguments))
+        task.rules.check_judge(task.size_of(arguments))
         return task
+
+    def check_judge(self, size=None):
+        """Raises ValueError unless the judge, if any, has the task's classes and takes images of a size."""
+        if self.task.judge:
+            judge_of(self.task.judge).check(self.task.classes, size)
 
     def settled(self, source):
         return {"num_classes": len(source.class_names)}

@@ -54,6 +54,11 @@ class ByTexts:
             reader_of(task.judge).check(said, task.size_of(arguments))
         return task
 
+    def check_judge(self, size=None):
+        """Raises ValueError unless the judge, if any, takes images of a size."""
+        if self.task.judge:
+            reader_of(self.task.judge).check((), size)
+
     def settled(self, source):
         return {}
 

@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Literal
 import keras
 import numpy as np
 
-from keras_vit.generation.latents import decoded, decoder_at
+from keras_vit.generation.latents import check_scale, decoded, decoder_at
 from keras_vit.generation.sampler import by_steps, drawn
 from keras_vit.generation.sampling import as_bytes
 from keras_vit.models import kinds
 from keras_vit.models.autoencoder import AUTOENCODER
 from keras_vit.models.dit import ARGUMENTS
 from keras_vit.models.inputs import image_shape, metadata_of
+from keras_vit.models.whole_autoencoder import SCALE
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.generate.by_labels import ByLabels
@@ -51,10 +52,10 @@ class Generate(ReadsTexts, Task):
     of its features (Heusel et al. 2017, arXiv:1706.08500, with the classifier in place of Inception: it is not FID).
 
     Args:
-        autoencoder: An autoencoder of latents, diffusers' `AutoencoderKL`: the path of its file or folder, or an
-            address; or `None` for a model of images. `image_size` and `channels` of the model are then those of the
-            latents; images are larger. It is frozen: images are encoded in each step of the training, and what is drawn
-            is decoded.
+        autoencoder: An autoencoder of latents: a run or a `.keras` file of `Compress`, or a recipe whose weights ship;
+            or diffusers' `AutoencoderKL`, a file, a folder or an address; `None` for a model of images. `image_size`
+            and `channels` of the model are then those of the latents; images are larger. It is frozen: images are
+            encoded in each step of the training, and what is drawn is decoded.
         label_drop: Share of the labels, or texts, that are left out in training (Ho and Salimans 2022,
             arXiv:2207.12598).
         times: Distribution of the times: `"normal"`, the sigmoid of a normal number, with more in the middle (Esser et
@@ -63,7 +64,7 @@ class Generate(ReadsTexts, Task):
             equation 23). Large images with large things need more, since a little image already shows them through
             the noise: 3 for photographs of 1,024 pixels in an autoencoder's latents, 8 for plain drawings of 64.
         steps: Number of Euler steps from noise to an image.
-        guidance: Scale of classifier-free guidance; 1 for no guidance. See `keras_vit.sample`.
+        guidance: Scale of classifier-free guidance, 1 for none; see `keras_vit.sample`.
         judge: Classifier with the same classes and image size, for the scores: a recipe whose weights ship with the
             package, a run or a file; or `None`. With `text=True` a captioner: the score `exact_match` is the share of
             images of which it writes the text.
@@ -140,10 +141,8 @@ class Generate(ReadsTexts, Task):
         if "image_size" not in recipe.model:
             raise ValueError(f"Generate needs model.image_size. Received: model={checks.shown(recipe.model)}")
         if self.autoencoder and "channels" not in recipe.model:
-            raise ValueError(
-                "A model of latents needs model.channels, those of the latents. "
-                f"Received: model={checks.shown(recipe.model)}"
-            )
+            shown = checks.shown(recipe.model)
+            raise ValueError(f"A model of latents needs model.channels, those of the latents. Received: model={shown}")
         if not self.label_drop and self.guidance != 1:
             raise ValueError(
                 "A model that always sees the class has no guidance: with label_drop=0, guidance must be 1. "
@@ -186,7 +185,6 @@ class Generate(ReadsTexts, Task):
         return self.rules.classes_for(arguments)
 
     def read(self, source, training=False):
-        """Returns a split as it is, or with ids in place of texts, int32 `(images, length)` or with several texts."""
         return self.rules.read(source, training)
 
     def of_model(self, model):
@@ -213,12 +211,13 @@ class Generate(ReadsTexts, Task):
         return model
 
     def teacher_for(self, model, given=None):
-        """Returns the encoder of the autoencoder, for the model's latents, or `None`."""
+        """Returns the encoder of the autoencoder, or `None`."""
         if given is not None or not self.autoencoder:
             return super().teacher_for(model, given)
-        from keras_vit.checkpoints import from_checkpoint
+        from keras_vit.checkpoints.pretrained import from_pretrained
 
-        return from_checkpoint(self.autoencoder, part="encoder", latent_size=image_shape(model)[:2], dtype="float32")
+        metadata_of(model)[SCALE] = [*self._sizes().scale]  # by which it is known if another one is there later
+        return from_pretrained(self.autoencoder, part="encoder", latent_size=image_shape(model)[:2], dtype="float32")
 
     def learner(self, model, teacher=None):
         return model if teacher is None else LatentLearner(model, teacher)
@@ -269,14 +268,16 @@ class Generate(ReadsTexts, Task):
             model: The model, or a function of an exported file with the same inputs and output.
 
         Returns:
-            Function from a dictionary of arrays, `"images"`, noise, `(batch, height, width, channels)`, and `"labels"`,
-            `(batch,)`, or `"texts"`, ids, `(batch, length)`, to images, float32 `(batch, height, width, channels)`,
-            whole numbers from 0 to 255. Latents are decoded.
+            Function from a dictionary of arrays, `"images"`, noise, and `"labels"`, `(batch,)`, or `"texts"`, ids, to
+            images, float32 `(batch, height, width, channels)`, whole numbers from 0 to 255. Latents are decoded.
         """
 
         def images(examples):
             noise, asked = (np.asarray(examples[name]) for name in ("images", self.inputs[-1]))
+            if self.judge:
+                self.rules.check_judge(self.data_shape(noise.shape[1:]))
             if isinstance(model, keras.Model):
+                check_scale(model, self.autoencoder)
                 pictures = drawn(model, noise, asked, self.steps, self.guidance, batch_size=BATCH)
             else:
                 pictures = by_steps(model, self.rules.none(), noise, asked, self.steps, self.guidance, self.shift)

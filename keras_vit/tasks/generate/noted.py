@@ -3,6 +3,7 @@
 from keras_vit.generation.sampling import UNGUIDED
 from keras_vit.models.autoencoder import AUTOENCODER
 from keras_vit.models.schedules import SCHEDULE, SHIFT
+from keras_vit.models.whole_autoencoder import SCALE
 
 
 def note(task, metadata):
@@ -18,6 +19,7 @@ def note(task, metadata):
         UNGUIDED: None if task.label_drop else True,
         SHIFT: None if task.shift == 1 else task.shift,
         AUTOENCODER: address(task.autoencoder) if task.autoencoder else None,
+        SCALE: None,  # of the latents of another autoencoder; `teacher_for` writes it
         SCHEDULE: None,  # of a published model, which predicts noise
     }
     for name, value in known.items():

@@ -1,7 +1,5 @@
 """Scores of images that were drawn from texts: a captioner reads the text back."""
 
-import functools
-
 import numpy as np
 
 from keras_vit.generation.generate_text import stated_tokens
@@ -13,6 +11,7 @@ from keras_vit.tasks.generate.sample_tally import FRECHET, SampleTally
 from keras_vit.text import tokenizer
 from keras_vit.text.unknown import unknown_in
 from keras_vit.utils import checks
+from keras_vit.utils.by_file import cached
 
 BATCH = 64  # images that are read at once
 EXACT = "exact_match"
@@ -96,7 +95,7 @@ class Reader:
         return [text for part in parts for text in self.tokens.texts(part[:, :-1].astype("int64"))]
 
 
-@functools.lru_cache(maxsize=2)
+@cached(2)
 def reader_of(source):
     """Returns the `Reader` of a source, cached: it is loaded once."""
     return Reader(source)

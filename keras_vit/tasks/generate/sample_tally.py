@@ -1,7 +1,5 @@
 """Scores of generated images against real images."""
 
-import functools
-
 import keras
 import numpy as np
 
@@ -11,6 +9,7 @@ from keras_vit.preparing.pixel_range import range_of
 from keras_vit.tasks.generate.moments import Moments, frechet
 from keras_vit.tasks.tally import Tally
 from keras_vit.utils import checks
+from keras_vit.utils.by_file import cached
 from keras_vit.utils.losses import end_of
 
 FRECHET = "thumbnail_frechet"
@@ -114,7 +113,7 @@ class Judge:
         return self.model.predict(np.asarray(images, "float32"), BATCH, verbose=0)
 
 
-@functools.lru_cache(maxsize=2)
+@cached(2)
 def judge_of(source):
     """Returns the `Judge` of a source, cached: it is loaded once."""
     return Judge(source)

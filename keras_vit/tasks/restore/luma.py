@@ -50,14 +50,17 @@ class PixelDistance(Loss):
 
 @keras.saving.register_keras_serializable(package="keras_vit")
 class PSNR(ImageMean):
-    """Peak signal-to-noise ratio in dB, averaged over images; arguments and shapes as in `PixelDistance`."""
+    """Peak signal-to-noise ratio in dB, averaged over images; arguments and shapes as in `PixelDistance`.
+
+    Further channels of `y_pred` are ignored.
+    """
 
     def __init__(self, of_luma=False, name="psnr", dtype=None):
         super().__init__(name, dtype)
         self.of_luma = of_luma
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        y_pred = ops.clip(y_pred, 0.0, 255.0)
+        y_pred = ops.clip(y_pred[..., : y_true.shape[-1]], 0.0, 255.0)
         if self.of_luma:
             y_true, y_pred = luma(y_true), luma(y_pred)
         errors = ops.mean(ops.square(y_true - y_pred), axis=(1, 2, 3))  # (batch,)

@@ -15,6 +15,7 @@ from keras_vit.tasks.restore import reference as referring
 from keras_vit.tasks.restore.image_tally import ImageTally
 from keras_vit.tasks.restore.job_tally import JobTally
 from keras_vit.tasks.restore.luma import PSNR, PixelDistance
+from keras_vit.tasks.restore.windows import check_settings, check_sizes
 from keras_vit.utils import checks
 from keras_vit.utils.checked import number
 from keras_vit.utils.resampling import resize_matrix
@@ -102,11 +103,7 @@ class Restore(Task):
             raise ValueError("Restore.gray learns colors, Restore.luma brightness alone. Received: both")
         if recipe is None:
             return
-        if (recipe.augment.crop, recipe.data.resize) != ("window",) * 2:
-            raise ValueError(
-                "Restore cuts images out and never resizes them: augment.crop and data.resize must be 'window'. "
-                f"Received: augment.crop={recipe.augment.crop!r}, data.resize={recipe.data.resize!r}"
-            )
+        check_settings("Restore", recipe)
         self._check_channels(recipe.model.get("channels", DEFAULTS["channels"]))
 
     def _check_channels(self, channels):
@@ -149,13 +146,7 @@ class Restore(Task):
         self.check()
         if arguments is not None:
             size = self.data_shape((*checks.pair("image_size", arguments["image_size"]), 1))[:2]
-            small = [(name, sides) for name, sides in source.sizes() if sides[0] < size[0] or sides[1] < size[1]]
-            if small:
-                name, sides = small[0]
-                raise ValueError(
-                    f"Images must have {size[0]} x {size[1]} pixels or more, the model's image_size times the scale. "
-                    f"Received: {len(small)} smaller ones, such as {name!r} of {sides[0]} x {sides[1]}"
-                )
+            check_sizes(source, size, "the model's image_size times the scale")
         return self
 
     def read(self, source, training=False):

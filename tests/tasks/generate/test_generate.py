@@ -112,6 +112,16 @@ def test_judges_are_named_before_the_run(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_judges_of_another_size_are_named_before_images_are_drawn(monkeypatch):
+    judge = keras_vit.vit("mu/4", image_size=12, channels=1, num_classes=3, depth=1)
+    task = Generate(classes=("cat", "dog", "7"), steps=2, judge="larger")
+    monkeypatch.setattr("keras_vit.checkpoints.pretrained.from_pretrained", lambda source: judge)
+    monkeypatch.setattr("keras_vit.tasks.generate.generate.drawn", None)  # nothing is drawn
+    given = {"images": np.zeros((3, 8, 12, 1), "float32"), "times": np.zeros(3), "labels": np.array([0, 1, 2])}
+    with pytest.raises(ValueError, match=r"takes images of \(12, 12, 1\). Received: \(8, 12, 1\)"):
+        task.answering(small())(given)
+
+
 def test_judges_of_other_classes_or_sizes(tmp_path):
     model = keras_vit.vit("mu/4", image_size=8, channels=1, num_classes=10, depth=1)
     model.get_layer("rescale").metadata["labels"] = [*"1234567890"]
