@@ -8,7 +8,8 @@ import warnings
 import keras
 
 from keras_vit.checkpoints.arguments import arguments_of
-from keras_vit.checkpoints.files.read import RUN, SUFFIXES
+from keras_vit.checkpoints.files.read import SUFFIXES
+from keras_vit.checkpoints.files.repository import RUN
 from keras_vit.checkpoints.load import from_checkpoint
 from keras_vit.checkpoints.published import list_checkpoints, published
 from keras_vit.checkpoints.remarks import Assumption
