@@ -1,6 +1,5 @@
 """What of a trained model is published."""
 
-import dataclasses
 import os
 import pathlib
 from typing import NamedTuple
@@ -15,15 +14,8 @@ from keras_vit.training import cross_validation, rundir
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
 
-EXPORTS = (
-    rundir.SAVED_MODEL,
-    "model*.tflite",
-    "model*.json",
-    "model.onnx",
-    "model.onnx.data",
-    "model.xml",
-    "model.bin",
-)
+MODELS = ("model*.tflite", "model*.json", "model.onnx", "model.onnx.data", "model.xml", "model.bin")
+EXPORTS = (rundir.SAVED_MODEL, *MODELS)
 
 
 class Content(NamedTuple):
