@@ -21,6 +21,7 @@ with ending():  # the imports take half a second
         finding,
         helping,
         people,
+        publishing,
         recipes,
         runs,
         training,
@@ -55,6 +56,7 @@ COMMANDS = {
     "poses": people.print_poses,
     "checkpoints": checkpoints.print_checkpoints,
     "convert": checkpoints.convert_checkpoint,
+    "push": publishing.push,
     "tour": training.tour,
 }
 

@@ -40,6 +40,7 @@ from keras_vit.frozen import probe as probe
 from keras_vit.frozen import transfer as transfer
 from keras_vit.generation.generate_text import generate_text as generate_text
 from keras_vit.generation.sampling import sample as sample
+from keras_vit.hub import push_to_hub as push_to_hub
 from keras_vit.inference.depth import estimate_depth as estimate_depth
 from keras_vit.inference.open_detection import detect as detect
 from keras_vit.inference.open_detection import zero_shot_detector as zero_shot_detector

@@ -143,6 +143,7 @@ TAKES = {
     "sample": lambda: dict(
         model=draws(), labels=[0], steps=1, guidance=1.0, seed=0, method="euler", path=False, decoder=None, batch_size=2
     ),
+    "push_to_hub": lambda: dict(target=model(), repository="me/a", folder="published"),
     "save_checkpoint": lambda: dict(model=model(), path="a.npz", format="google"),
     "segment": lambda: dict(
         model=masks.small(), photos=PIXELS, kind="panoptic", threshold=0.1, mask_threshold=0.5, overlap_threshold=0.8,

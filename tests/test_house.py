@@ -37,7 +37,7 @@ PUBLIC = """
     export_writer features fit freeze from_checkpoint from_pretrained from_recipe generate_text inflated
     instance_map knn learn_words list_checkpoints list_recipes list_variants load_index load_recipe
     load_run load_weights merge_lora merge_tokens nearest pca_image plot_attention plot_history predict
-    predictor preprocess probe prompt_vectors report sample save_checkpoint segment segment_prompts sweep
+    predictor preprocess probe prompt_vectors push_to_hub report sample save_checkpoint segment segment_prompts sweep
     text_decoder text_tower tokenizer transfer two_towers video_vit vilt vit zero_shot zero_shot_classifier
     zero_shot_detector zero_shot_segmenter
 """

@@ -3,7 +3,8 @@
 import pathlib
 import re
 
-from keras_vit.checkpoints.files.read import RUN, SUFFIXES
+from keras_vit.checkpoints.files.read import SUFFIXES
+from keras_vit.checkpoints.files.repository import RUN
 from keras_vit.utils.files import folder
 
 

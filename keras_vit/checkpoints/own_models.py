@@ -9,7 +9,7 @@ import zipfile
 import keras
 
 from keras_vit.checkpoints.files.fetch import fetch
-from keras_vit.checkpoints.files.read import RUN, TRAINED
+from keras_vit.checkpoints.files.repository import RUN, TRAINED, trained_at, trained_in
 from keras_vit.layers.base import Layer
 from keras_vit.models import open_detector, open_segmenter
 from keras_vit.models.backbone import TOWERS
@@ -17,6 +17,7 @@ from keras_vit.models.dit import INPUTS, TEXT, TEXT_INPUTS, reads_texts
 from keras_vit.models.two_towers import two_towers
 from keras_vit.models.whole_autoencoder import DECODER, LATENTS
 from keras_vit.traits import Traits
+from keras_vit.utils.downloads import is_repository
 from keras_vit.utils.packed import check_packed
 
 PARTS_OF = {  # structures, and their parts
@@ -31,12 +32,18 @@ FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout"
 
 
 def own_file(place):
-    """Returns the path of a `.keras` file, that of a run included; `None` for any other source."""
+    """Returns the path of a `.keras` file, that of a run or repository included; `None` for any other source."""
     if not isinstance(place, (str, os.PathLike)):
         return None
-    path = pathlib.Path(place).expanduser()
-    path = path / TRAINED if (path / RUN).is_file() else path
-    return path if path.suffix == ".keras" and "://" not in str(place) else None
+    if is_repository(place):
+        path = trained_in(place)
+    elif "://" in str(place):
+        return None
+    else:
+        path = pathlib.Path(place).expanduser()
+        path = (path.is_dir() and trained_at(path)) or path
+    path = path / TRAINED if path and (path / RUN).is_file() else path
+    return path if path and path.suffix == ".keras" else None
 
 
 def holds(path, part):

@@ -22,7 +22,7 @@ def stated(default):
 
 
 RECIPE = "Name of a recipe, or path of your own. It is a program: run only those that you trust."
-RUN = "Directory of a run, a .keras file, or name of a recipe with trained weights."
+RUN = "Directory of a run, a .keras file, name of a recipe with trained weights, or hf://owner/name."
 CHANGES = "Changes, such as optim.epochs=3 model.depth=6."
 MODEL = "Published or shipped weights, a run directory, or a file"
 FRAMES = "Of clips, with a model of images: frames of each whose vectors are averaged."

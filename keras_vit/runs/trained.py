@@ -4,10 +4,12 @@ import dataclasses
 import functools
 import os
 import pathlib
+import re
 
 import keras
 
 from keras_vit import config
+from keras_vit.checkpoints.files import repository
 from keras_vit.config import cookbook
 from keras_vit.models.captioner import is_translator
 from keras_vit.models.inputs import image_shape
@@ -16,7 +18,7 @@ from keras_vit.runs.alone import check_images, names_of, task_of
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training import rundir
 from keras_vit.traits import Traits
-from keras_vit.utils import checks
+from keras_vit.utils import checks, downloads
 from keras_vit.utils.feeding import run
 from keras_vit.utils.tiles import tiled
 
@@ -160,9 +162,10 @@ def load_run(
     names in its metadata, or `"0"`, `"1"` and so on.
 
     Args:
-        target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or your own
-            recipe file, for its run in `runs/NAME`: the way to a run whose task the file defines. Or a Keras model
-            of images and classes. A `Trained` is returned as it is.
+        target: Directory of a run, path of a `.keras` file, or name of a recipe with trained weights. Or a repository
+            of the Hugging Face hub, `hf://owner/name` or `hf://owner/name@revision`, that `push_to_hub` wrote, or
+            Keras's `model.save`. Or your own recipe file, for its run in `runs/NAME`: the way to a run whose task the
+            file defines. Or a Keras model of images and classes. A `Trained` is returned as it is.
         file: `"model.keras"` (the last epoch, or the best with `optim.patience`) or `"best.keras"`, in a run's
             directory.
         job: Of `Restore` with several jobs: the name of one, such as `"denoise25"`. The model is then that of this job
@@ -185,6 +188,8 @@ def _loaded(target, file):
         if file != rundir.MODEL:
             raise ValueError(f"file={file!r} is for the directory of a run. Received: a model that is loaded")
         return target if isinstance(target, Trained) else _in_memory(target)
+    if downloads.is_repository(target):
+        return _of_repository(target, file)
     path = checks.path("target", target)
     if rundir.is_run(path):
         return _of_run(path, file)
@@ -207,6 +212,21 @@ def _loaded(target, file):
     labels = labels_beside(cookbook.weights_path(recipe)) or ()
     model, home = cookbook.from_recipe(recipe, pretrained=True), pathlib.Path("exports", recipe.name)
     return Trained(model, recipe, labels, recipe.weights.file, home)
+
+
+def _of_repository(source, file):
+    """Returns the model that `push_to_hub` wrote, or Keras; what is made of it goes to `exports/NAME`."""
+    if file != rundir.MODEL:
+        raise ValueError(f"file={file!r} is for the directory of a run. Received: {source!r}")
+    path = repository.trained_in(source)
+    if path is None:
+        raise ValueError(
+            f"A repository must have a model of `push_to_hub`, or of Keras's model.save('hf://...'). Received: "
+            f"{source!r}. Encoders of other libraries are loaded by `keras_vit.from_pretrained`"
+        )
+    trained = _of_run(path, file) if path.is_dir() else _alone(path)
+    name = re.sub(r"[^\w.-]", "_", source.partition("@")[0].rpartition("/")[2])
+    return dataclasses.replace(trained, file=source, home=pathlib.Path("exports", name))
 
 
 def _refuse(path, target, own):

@@ -1,6 +1,7 @@
 """Downloads parts of a repository of the Hugging Face hub, and says in a sentence why a download failed."""
 
 import errno
+import fnmatch
 import http.client
 import os
 import pathlib
@@ -10,21 +11,22 @@ import shutil
 from keras_vit.utils import extras
 
 
-def snapshot(source, patterns, cache=None):
+def snapshot(source, patterns, cache=None, largest=None):
     """Downloads files of a repository. The hub's own library verifies them, and finds them in its cache when offline.
 
     Args:
         source: `hf://owner/name` or `hf://owner/name@revision`.
         patterns: Names of the files to download, with `*` for any text.
         cache: Folder for downloads; the hub's own if `None`.
+        largest: Bytes of a file, at most; what is in the cache is not asked for.
 
     Returns:
         The path of the folder, which has those of the files that exist.
 
     Raises:
-        ValueError, OSError, ImportError: As `checkpoints.files.fetch`.
+        ValueError, OSError, ImportError: As `checkpoints.files.fetch`; ValueError for a larger file too.
     """
-    match = re.fullmatch(r"hf://(\w[\w.-]*/\w[\w.-]*)(?:@([^\s@]+))?", source, flags=re.IGNORECASE | re.ASCII)
+    match = _parts(source)
     if not match:
         raise ValueError(f"A repository must be hf://owner/name or hf://owner/name@revision. Received: {source!r}")
     extras.need(repr(source), "hub", "huggingface_hub")
@@ -33,7 +35,11 @@ def snapshot(source, patterns, cache=None):
     repo, revision = match.groups()
     cache = cache or pathlib.Path(constants.HF_HUB_CACHE)
     try:
+        if largest is not None:
+            _check_sizes(source, repo, revision, patterns, largest)
         return pathlib.Path(snapshot_download(repo, revision=revision, cache_dir=cache, allow_patterns=patterns))
+    except TooLargeError:
+        raise
     except errors.GatedRepoError:
         raise PermissionError(f"{source!r} is gated. Request access on its page, then run: hf auth login") from None
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
@@ -46,6 +52,35 @@ def snapshot(source, patterns, cache=None):
         ) from None
     except Exception as error:
         raise clear_error(error, source, cache, _by_hand(match)) from None
+
+
+def is_repository(source):
+    """Returns whether a source is the address of a repository, `hf://...`."""
+    return isinstance(source, str) and source.lower().startswith("hf://")
+
+
+def _parts(source):
+    return re.fullmatch(r"hf://(\w[\w.-]*/\w[\w.-]*)(?:@([^\s@]+))?", source, flags=re.IGNORECASE | re.ASCII)
+
+
+class TooLargeError(ValueError):
+    """A file of a repository is larger than the caller takes."""
+
+
+def _check_sizes(source, repo, revision, patterns, largest):
+    """Raises TooLargeError for a file of the patterns that is larger; without a network, nothing is downloaded."""
+    from huggingface_hub import HfApi, errors
+
+    try:
+        listed = HfApi().repo_info(repo, revision=revision, files_metadata=True).siblings
+    except (errors.HfHubHTTPError, errors.OfflineModeIsEnabled, OSError):
+        return  # `snapshot_download` says why, or finds all in the cache
+    for file in listed:
+        if any(fnmatch.fnmatch(file.rfilename, pattern) for pattern in patterns) and (file.size or 0) > largest:
+            raise TooLargeError(
+                f"Files of {source!r} must have {largest:,} bytes at most. Received: {file.rfilename!r} of "
+                f"{file.size:,} bytes"
+            )
 
 
 def _by_hand(match):

@@ -10,7 +10,7 @@ import urllib.parse
 
 import keras
 
-from keras_vit.checkpoints.files import pipeline
+from keras_vit.checkpoints.files import pipeline, repository
 from keras_vit.checkpoints.files.wrapped import GENERATION, OPEN_CLIP
 from keras_vit.utils import checks, downloads, files
 
@@ -36,7 +36,7 @@ def fetch(source, *, sha256=None, cache_dir=None, part=None):
 
     Returns:
         The path of the file. For a repository, the path of a folder with its settings and its weights, in safetensors
-        if it has them.
+        if it has them; of what `push_to_hub` or Keras wrote, that of a run or of a `.keras` file.
 
     Raises:
         ValueError: For a source of another kind, an invalid `sha256`, or a file with another hash.
@@ -67,7 +67,8 @@ def fetch(source, *, sha256=None, cache_dir=None, part=None):
         )
     if scheme == "hf":
         return _from_hub(source, cache_dir and _expand(cache_dir), part)
-    return _verified(_expand(source), sha256, source)
+    path = _verified(_expand(source), sha256, source)
+    return (path.is_dir() and repository.trained_at(path)) or path
 
 
 def _expand(path):
@@ -77,8 +78,7 @@ def _expand(path):
 def _verified(path, sha256, name):
     """Returns the path of a file; raises ValueError if its hash differs."""
     if sha256:
-        with open(path, "rb") as file:
-            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        actual = repository.sha256(path)
         if not actual.startswith(sha256.lower()):
             raise ValueError(f"{str(name)!r} is damaged or another file. SHA-256: expected {sha256}, found {actual}")
     return path
@@ -119,6 +119,8 @@ def _file_name(url):
 
 def _from_hub(source, cache, part):
     """Downloads the settings of a repository, and its weights of the first kind that it has."""
+    if trained := repository.trained_in(source, cache):
+        return trained
     for weights in _WEIGHTS:
         folder = downloads.snapshot(source, [*_SETTINGS, *pipeline.SETTINGS, *weights], cache)
         if pipeline.is_pipeline(folder):

@@ -13,6 +13,7 @@ import safetensors
 
 from keras_vit.checkpoints.files import pytorch
 from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
+from keras_vit.checkpoints.files.repository import RUN, TRAINED, trained_at
 from keras_vit.checkpoints.files.settings import one_error, read_json
 from keras_vit.checkpoints.files.tensorflow_h5 import open_h5
 from keras_vit.checkpoints.files.wrapped import (
@@ -33,7 +34,6 @@ from keras_vit.utils.files import regular
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
-RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
 CONFIGS = ("config.json", "preprocessor_config.json", "processor_config.json")
 FIRST = {"text": FIRST_OF_TEXT, **JOINING, **AUTOENCODER}  # where other parts begin
 WHOLE = ("model.safetensors", "diffusion_pytorch_model.safetensors", "pytorch_model.bin", "diffusion_pytorch_model.bin")
@@ -216,6 +216,9 @@ def _files(path):
         return [path]
     if "keras_hub_version" in read_json(path / "metadata.json"):
         raise ValueError(f"{str(path)!r} cannot be read: {KERAS_HUB}.")
+    path = trained_at(path) or path
+    if path.suffix == ".keras":
+        return [path]
     if (path / RUN).is_file():
         if not (path / TRAINED).is_file():
             raise ValueError(f"The run in {str(path)!r} has not ended: it has no {TRAINED} yet. Pass its best.keras.")

@@ -1,0 +1,103 @@
+"""What of a trained model is published."""
+
+import os
+import pathlib
+from typing import NamedTuple
+
+import keras
+
+from keras_vit import config
+from keras_vit.models.inputs import image_shape
+from keras_vit.models.metadata import metadata
+from keras_vit.runs.trained import Trained, load_run
+from keras_vit.training import cross_validation, rundir
+from keras_vit.traits import Traits
+from keras_vit.utils import checks
+
+MODELS = ("model*.tflite", "model*.json", "model.onnx", "model.onnx.data", "model.xml", "model.bin")
+EXPORTS = (rundir.SAVED_MODEL, *MODELS)
+
+
+class Content(NamedTuple):
+    """What of a trained model is published, and what its card says."""
+
+    model: keras.Model
+    recipe: config.Recipe | None
+    data: dict  # what identifies the data of its run
+    names: tuple[str, ...]  # of the classes
+    scores: dict  # of the validation split, by name
+    exports: tuple[pathlib.Path, ...]
+    history: pathlib.Path | None  # folder of its history
+    task: str  # the task's name; empty of an encoder
+    gives: str | None  # kind of its output
+    clips: bool
+    texts: bool
+
+    @property
+    def size(self):
+        return image_shape(self.model)[-3:]
+
+    @property
+    def range(self):
+        return Traits(self.model).range
+
+    @property
+    def weights(self):
+        return self.model.count_params()
+
+
+def content_of(target):
+    """Returns the `Content` of a run, a file, a recipe's weights or a model.
+
+    Args:
+        target: As in `load_run`; or any model of images, such as an encoder.
+
+    Raises:
+        ValueError, FileNotFoundError: As `load_run`.
+    """
+    if isinstance(target, keras.Model):
+        return _of_model(target)
+    trained = load_run(target) if isinstance(target, (str, os.PathLike, Trained)) else None
+    if trained is None:
+        raise TypeError(f"`target` must be a model, a run or its path. Received: target={checks.shown(target)}")
+    task = trained.task
+    exports = sorted({path for name in EXPORTS for path in trained.home.glob(name)})
+    return Content(
+        model=trained.model,
+        recipe=trained.recipe,
+        data=rundir.read_json(trained.run / rundir.DATA) if trained.run else {},
+        names=tuple(trained.class_names),
+        scores=_scores(trained),
+        exports=() if trained.in_memory else tuple(exports),
+        history=trained.run if trained.run and (trained.run / rundir.HISTORY).is_file() else None,
+        task=type(task).__name__,
+        gives=task.gives,
+        clips=task.clips is not None,
+        texts="texts" in task.inputs,
+    )
+
+
+def _of_model(model):
+    about = Traits(model)
+    encodes = about.features is not None or about.gives == "embeddings"
+    return Content(
+        model=model,
+        recipe=None,
+        data={},
+        names=tuple(metadata(model).get("labels") or ()),
+        scores={},
+        exports=(),
+        history=None,
+        task="",
+        gives=None if encodes else about.gives,
+        clips=len(image_shape(model)) > 3,
+        texts=len(model.inputs) > 1,
+    )
+
+
+def _scores(trained):
+    """Returns the scores of the validation split: of a run's history, or what its recipe says was reached."""
+    if trained.run and (trained.run / rundir.HISTORY).is_file():
+        found = cross_validation.scores(trained.run, trained.recipe)
+        return {name.removeprefix("val_"): float(value) for name, value in found.items()}
+    return {}

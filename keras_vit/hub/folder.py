@@ -1,0 +1,71 @@
+"""Writes the folder that is published: a run's directory without its training, and a card."""
+
+import contextlib
+import json
+import shutil
+
+from keras_vit import config
+from keras_vit.checkpoints.files.repository import PUBLISHED, sha256
+from keras_vit.hub import private
+from keras_vit.hub.card import CURVES, card
+from keras_vit.models.outputs import write_labels
+from keras_vit.training import history, rundir
+from keras_vit.utils.keras_private import sublayers
+
+CARD = "README.md"
+
+
+def write(content, folder, repository, license=None):
+    """Writes what is published of a trained model; paths are left out.
+
+    Args:
+        content: A `Content`.
+        folder: An empty folder.
+        repository: `"owner/name"`.
+        license: As in `card`.
+
+    Raises:
+        ValueError: If a file names this machine, or paths on it.
+    """
+    recipe, mark = None, None
+    if content.recipe:
+        values = json.loads(json.dumps(config.to_dict(content.recipe)))
+        recipe = config.from_dict(private.without_paths(values))
+        data = content.data or {"arrays": False}
+        mark = rundir.mark(recipe, data)
+        _write(folder / rundir.RECIPE, config.to_dict(recipe))
+        _write(folder / rundir.DATA, data)
+    if content.names or content.recipe:
+        write_labels(folder / rundir.LABELS, content.names)
+    with _published(content.model, mark):
+        content.model.save(folder / rundir.MODEL)
+    for path in content.exports:
+        (shutil.copytree if path.is_dir() else shutil.copy2)(path, folder / path.name)
+    if content.history:
+        from keras_vit import plots
+
+        plots.plot_history(history.read(content.history)).savefig(folder / CURVES, format="png")
+        shutil.copy2(content.history / rundir.HISTORY, folder)
+    others = sorted(path.name for path in folder.iterdir())
+    (folder / CARD).write_text(card(content, repository, license, others), encoding="utf-8")
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    _write(folder / PUBLISHED, {"files": {str(path.relative_to(folder)): sha256(path) for path in files}})
+    private.check(folder)
+
+
+@contextlib.contextmanager
+def _published(model, mark):
+    """A block in which a model's metadata have no paths, and the mark of what is published."""
+    layers = [layer for layer in (model, *sublayers(model)) if isinstance(getattr(layer, "metadata", None), dict)]
+    before = [layer.metadata for layer in layers]
+    try:
+        for layer, metadata in zip(layers, before):
+            layer.metadata = private.without_paths(metadata) | ({"run": mark} if mark and "run" in metadata else {})
+        yield
+    finally:
+        for layer, metadata in zip(layers, before):
+            layer.metadata = metadata
+
+
+def _write(path, values):
+    path.write_text(json.dumps(values, indent=2), encoding="utf-8")
