@@ -46,7 +46,9 @@ def score(folder):
         images.append({"id": i, "height": objects.shape[0], "width": objects.shape[1]})
         for number in range(1, objects.max() + 1):
             mask = runs(objects == number)
-            truth.append({"image_id": i, "category_id": 0, "segmentation": mask, "iscrowd": 0, "area": int(coco.area(mask))})
+            truth.append(
+                {"image_id": i, "category_id": 0, "segmentation": mask, "iscrowd": 0, "area": int(coco.area(mask))}
+            )
         photo = Image.open(folder / "val/images" / path.name).convert("RGB").resize(size[::-1], Image.BILINEAR)
         shares = model.predict(np.asarray(photo, "float32")[None], verbose=0)[0][..., 1]
         shares = np.asarray(Image.fromarray(shares.astype("float32")).resize(objects.shape[::-1], Image.BILINEAR))
@@ -56,7 +58,12 @@ def score(folder):
             found.append({"image_id": i, "category_id": 0, "segmentation": runs(parts == number), "score": float(mean)})
     precision = average_precision.precision_of("segm", images, 1, truth, found)
     scores = average_precision.scores(precision, ["nucleus"], "mask_ap", "mask_ap50")
-    return {"images": len(images), "objects": len(truth), "parts found": len(found), **{k: float(v) for k, v in scores.items()}}
+    return {
+        "images": len(images),
+        "objects": len(truth),
+        "parts found": len(found),
+        **{k: float(v) for k, v in scores.items()},
+    }
 
 
 if __name__ == "__main__":

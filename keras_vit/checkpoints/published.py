@@ -97,6 +97,6 @@ def published(name):
     variants = dict.fromkeys(known.partition("-")[0] for known in _table())
     near = checks.near(name, same) if same else checks.near(variant, [*variants, *shipped])
     raise ValueError(
-        f"The name must be of shipped weights ({', '.join(shipped)}) or of a published checkpoint, a variant and its "
-        f"weights, such as 'B/16-augreg-i21k-i1k-384'. Received: {name!r}. {near}"
+        "The name must be of shipped weights, such as 'mnist', or of a published checkpoint, a variant and its "
+        f"weights, such as 'B/16-augreg-i21k-i1k-384'. Received: {checks.shown(name)}. {near}"
     )

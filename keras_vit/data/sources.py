@@ -138,7 +138,7 @@ def digits(_, split, data, targets, extras):
 
 def check_channels(source, shape):
     """Returns the source. Raises ValueError unless a model of that image shape can take its images."""
-    if len(shape) > 1 and isinstance(source.images[0], tuple):
+    if len(shape) > 1 and isinstance(source, Source) and isinstance(source.images[0], tuple):
         raise ValueError(
             "A table of texts, 'table:PATH', is for Translate: other tasks need images. Received: texts alone"
         )

@@ -12,6 +12,7 @@ from keras_vit.data import sources, targets  # noqa: E402
 RNG = np.random.default_rng(0)
 BATCH = RNG.integers(0, 200, (12, 9, 7, 1)).astype("uint8")
 IMAGES = np.zeros((2, 4, 4, 3), "uint8")
+PICTURES = ("images", "references")  # of files alone, or made of the images
 VALUES = {  # of two images
     "labels": [1, 0],
     "multilabels": [[1, 0], [1, 1]],
@@ -33,7 +34,7 @@ def test_a_row_is_complete():
     for name, kind in targets.KINDS.items():
         placed = [kind.flip, kind.shift, kind.warp]
         assert all(placed) or not any([*placed, kind.cut]), name
-        assert kind.usual and (name == "images" or (kind.values and kind.array)), name
+        assert kind.usual and (name in PICTURES or (kind.values and kind.array)), name
     tasks = [
         value for value in vars(keras_vit).values() if isinstance(value, type) and issubclass(value, keras_vit.Task)
     ]

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from keras_vit.plots.clip_figures import in_a_row
 from keras_vit.tasks.tally import Tally
 
 PLACES = (1, 5, 10)  # k of recall at k
@@ -50,6 +49,8 @@ class RecallTally(Tally):
         lengths = np.maximum(np.linalg.norm(outputs, axis=-1, keepdims=True), 1e-12)
         self.kept.append(((outputs / lengths).astype("float16"), np.asarray(examples["texts"])))
         if self.keep and sum(map(len, self.pictures)) < KEPT:
+            from keras_vit.plots.clip_figures import in_a_row
+
             images = in_a_row(np.asarray(examples["images"]))
             step = max(max(images.shape[1:3]) // SIDE, 1)
             small = images[:, ::step, ::step]
