@@ -4,6 +4,7 @@ import collections.abc
 import contextlib
 import functools
 import hashlib
+import json
 import math
 from typing import NamedTuple
 
@@ -172,6 +173,21 @@ def identity(train, validation):
         "validation": validation.fingerprint(),
     }
     return hashes | contents(train=train, validation=validation)
+
+
+def words_of(task, asked):
+    """Returns a hash of the words that a task learned from its data as a dictionary, empty without such.
+
+    Ids alone would be those of other words too.
+
+    Args:
+        task: The task, bound to its data.
+        asked: The task as it was asked for.
+    """
+    learned = getattr(task, "words", ())
+    if not learned or getattr(asked, "words", ()):
+        return {}
+    return {"words": hashlib.sha256(json.dumps(learned).encode()).hexdigest()}
 
 
 @contextlib.contextmanager

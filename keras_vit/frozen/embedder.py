@@ -162,7 +162,7 @@ class Embedder:
         Raises:
             ValueError: For an image whose features are not finite.
         """
-        images = [images] if self.of_clips and getattr(images, "ndim", CLIPS) == CLIPS - 1 else listed(images)
+        images = listed(images, len(self.prepare.shape))
         compute = functools.partial(run, self.network)
         for batch in reading.batches(self.read, images, self.batch_size):
             if strict and batch.errors:
@@ -188,6 +188,8 @@ class Embedder:
     def _batch(self, compute, images, pixels, faults):
         if not pixels:
             return Batch(images, [], np.zeros((0, *self.shape), "float32"), faults)
+        if several := next((array.shape for array in pixels.values() if len(array) != 1), None):
+            raise ValueError(f"Each image must be one picture; of clips, pass `frames`. Received: shape {several}")
         full = np.concatenate([*pixels.values()])
         fill = [(0, self.batch_size - len(full)), *[(0, 0)] * (full.ndim - 1)]
         padded = np.pad(full, fill)  # one size: compiled once

@@ -130,8 +130,8 @@ def planned(model, images=None, tokens=None, *, prompt=None, length=None, seed=0
         must = "texts, for a model that translates" if translates else "images, for a captioner"
         must = "None for a language model" if image is None else must
         raise ValueError(f"`images` must be {must}. Received: images={type(images).__name__}")
-    read = (lambda texts: [*source_ids(image, texts)]) if translates else listed
-    images = None if images is None else read(images)
+    if images is not None:
+        images = [*source_ids(image, images)] if translates else listed(images, len(image.input_shape))
     if images is not None and not images:
         raise ValueError("`images` must contain an image. Received: an empty list")
     tokens = _tokens(tokens, words, length)

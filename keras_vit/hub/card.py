@@ -23,7 +23,8 @@ PIPELINES = {  # the hub's names of jobs, https://huggingface.co/tasks, by what 
     "velocity": "unconditional-image-generation",
 }
 FEATURES = "image-feature-extraction"  # of an encoder without a task
-CLIPS, DRAWN = "video-classification", "text-to-image"
+CLIPS = "video-classification"
+OF_TEXTS = {"classes": "visual-question-answering", "velocity": "text-to-image", "words": "translation"}
 
 LISTED = 50  # classes that the card names, at most
 CURVES = "curves.png"
@@ -33,7 +34,7 @@ import keras_vit
 model = keras_vit.from_pretrained("hf://{repository}")
 ```"""
 USE = """```bash
-python -m keras_vit predict hf://{repository} IMAGES
+python -m keras_vit predict hf://{repository} {words}
 ```
 
 ```py
@@ -51,8 +52,8 @@ def pipeline_of(gives, clips=False, texts=False):
         clips: Whether it takes clips.
         texts: Whether it takes texts.
     """
-    if gives == "velocity" and texts:
-        return DRAWN
+    if texts and gives in OF_TEXTS:
+        return OF_TEXTS[gives]
     return FEATURES if gives is None else CLIPS if clips and gives == "classes" else PIPELINES.get(gives)
 
 
@@ -87,13 +88,11 @@ def card(content, repository, license=None, files=()):
 
 def _body(content, repository, files):
     name, job = repository.rpartition("/")[2], f"a model of the task `{content.task}`" if content.task else "a model"
-    height, width, channels = content.size
     lines = [
         f"# {name}",
         f"Made with keras_vit {__version__} and Keras {keras.__version__}: {job} with {content.weights:,} weights. "
-        f"It takes images of {height} x {width} pixels and {channels} channels, from {content.range[0]:g} to "
-        f"{content.range[1]:g}.",
-        (USE if content.task else ENCODER).format(repository=repository),
+        f"It takes {_taken(content)}.",
+        (USE if content.task and content.gives else ENCODER).format(repository=repository, words=_words(content)),
     ]
     if names := content.names:
         more = "" if len(names) <= LISTED else f" and {len(names) - LISTED:,} more, in `labels.txt`"
@@ -108,3 +107,27 @@ def _body(content, repository, files):
     if CURVES in files:
         lines += [f"![Training curves]({CURVES})"]
     return "\n\n".join(lines) + "\n"
+
+
+def _taken(content):
+    """Returns what a model takes, in words."""
+    if content.of_texts:
+        return f"texts of {content.shape[0]} ids"
+    *_, height, width, channels = content.shape
+    pixels = f"{height} x {width} pixels and {channels} {'channel' if channels == 1 else 'channels'}"
+    span = f", from {content.range[0]:g} to {content.range[1]:g}" if content.range else ""
+    of = "of any size, in tiles of" if content.whole else "of"
+    return f"{'clips' if content.clips else 'images'} {of} {pixels}{span}"
+
+
+def _words(content):
+    """Returns what follows the repository on the command line of `predict`."""
+    if content.gives == "velocity":
+        return '--text "TEXT" --to drawn' if content.texts else "--class NAME --to drawn"
+    if content.of_texts:
+        return '"TEXT"'
+    words = ["CLIPS" if content.clips else "IMAGES"]
+    words += ['--text "TEXT"'] if content.texts else []
+    words += ["--reference SHARP"] if content.references else []
+    words += ["--job NAME"] if content.jobs else []
+    return " ".join(words)

@@ -31,11 +31,15 @@ class Content(NamedTuple):
     task: str  # the task's name; empty of an encoder
     gives: str | None  # kind of its output
     clips: bool
-    texts: bool
+    texts: bool  # whether a text is given with each image, or in place of one
+    whole: bool = False  # whether it takes images of any size, in tiles
+    of_texts: bool = False  # whether it takes no images
+    references: bool = False
+    jobs: tuple[str, ...] = ()
 
     @property
-    def size(self):
-        return image_shape(self.model)[-3:]
+    def shape(self):
+        return image_shape(self.model)
 
     @property
     def range(self):
@@ -71,14 +75,22 @@ def content_of(target):
         exports=() if trained.in_memory else tuple(exports),
         history=trained.run if trained.run and (trained.run / rundir.HISTORY).is_file() else None,
         task=type(task).__name__,
-        gives=task.gives,
+        gives=None if Traits(trained.model).features else task.gives,
         clips=task.clips is not None,
-        texts="texts" in task.inputs,
+        texts="texts" in task.inputs or task.of_texts or (task.gives == "velocity" and bool(task.text)),
+        whole=bool(task.whole),
+        of_texts=task.of_texts,
+        references="references" in task.inputs,
+        jobs=tuple(getattr(task, "jobs", ())),
     )
 
 
 def _of_model(model):
     about = Traits(model)
+    if about.range is None and not about.inputs.keys() & {"images", "clips"}:
+        raise ValueError(
+            f"`target` must be a model of images, or a run. Received: target={model.name!r}, which takes no images"
+        )
     encodes = about.features is not None or about.gives == "embeddings"
     return Content(
         model=model,

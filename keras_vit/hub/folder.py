@@ -10,6 +10,7 @@ from keras_vit.hub import private
 from keras_vit.hub.card import CURVES, card
 from keras_vit.models.outputs import write_labels
 from keras_vit.training import history, rundir
+from keras_vit.utils import files
 from keras_vit.utils.keras_private import sublayers
 
 CARD = "README.md"
@@ -27,10 +28,11 @@ def write(content, folder, repository, license=None):
     Raises:
         ValueError: If a file names this machine, or paths on it.
     """
-    recipe, mark = None, None
+    recipe, mark, paths = None, None, set()
     if content.recipe:
         values = json.loads(json.dumps(config.to_dict(content.recipe)))
-        recipe = config.from_dict(private.without_paths(values))
+        recipe, paths = config.from_dict(private.without_paths(values)), private.left_out(values)
+        _check_autoencoder(content.recipe.task)
         data = content.data or {"arrays": False}
         mark = rundir.mark(recipe, data)
         _write(folder / rundir.RECIPE, config.to_dict(recipe))
@@ -40,6 +42,7 @@ def write(content, folder, repository, license=None):
     with _published(content.model, mark):
         content.model.save(folder / rundir.MODEL)
     for path in content.exports:
+        _check_links(path)
         (shutil.copytree if path.is_dir() else shutil.copy2)(path, folder / path.name)
     if content.history:
         from keras_vit import plots
@@ -48,9 +51,25 @@ def write(content, folder, repository, license=None):
         shutil.copy2(content.history / rundir.HISTORY, folder)
     others = sorted(path.name for path in folder.iterdir())
     (folder / CARD).write_text(card(content, repository, license, others), encoding="utf-8")
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    _write(folder / PUBLISHED, {"files": {str(path.relative_to(folder)): sha256(path) for path in files}})
-    private.check(folder)
+    written = sorted(path for path in folder.rglob("*") if path.is_file())
+    _write(folder / PUBLISHED, {"files": {str(path.relative_to(folder)): sha256(path) for path in written}})
+    private.check(folder, repository, paths)
+
+
+def _check_autoencoder(task):
+    """Raises ValueError for a model of latents whose decoder a reader would not find."""
+    address = str(getattr(task, "autoencoder", None) or "")
+    if address and "://" not in address and not (files.folder("saved_models") / f"{address}.keras").is_file():
+        raise ValueError(
+            "Who reads a model of latents needs its autoencoder: publish that first, and train with its hf:// address. "
+            f"Received: task.autoencoder={address!r}"
+        )
+
+
+def _check_links(path):
+    """Raises ValueError for a link: what it names may be no part of a run."""
+    if link := next((str(each) for each in (path, *path.rglob("*")) if each.is_symlink()), None):
+        raise ValueError(f"Exported files must not be links. Received: {link!r}")
 
 
 @contextlib.contextmanager

@@ -58,6 +58,8 @@ def push_to_hub(
     extras.need("Publishing", "hub", "huggingface_hub")
     place = None if folder is None else _empty(checks.path("folder", folder))
     content = content_of(target)
+    if place is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=files.UNFINISHED, dir=place and place.parent) as temporary:
         made = pathlib.Path(temporary, "model")
         made.mkdir()
@@ -73,7 +75,6 @@ def push_to_hub(
 def _empty(path):
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise FileExistsError(f"`folder` must be new or empty. Received: folder={str(path)!r}")
-    path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 

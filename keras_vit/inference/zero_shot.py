@@ -78,13 +78,22 @@ def zero_shot(
     'cat'
     """
     checks.positive(batch_size=batch_size)
-    if frames is None and getattr(images, "ndim", 0) == CLIPS and has_towers(model):
-        frames = images.shape[1] if len(model.get_layer("image").input_shape) == IMAGES else None
+    if frames is None and has_towers(model) and len(model.get_layer("image").input_shape) == IMAGES:
+        frames = _frames_of(images)
     towers = of_clips(towers_of(model), frames)
     classes, vectors = class_vectors(towers, classes, tokens, prompts)
     at_once = max(batch_size // (frames or 1), 1)
     seen = projected(towers.image, Embedder(towers.image, batch_size=at_once)(images, bad_images))
     return ZeroShot(shares_of(towers, seen, vectors), classes, kind_of(towers))
+
+
+def _frames_of(images):
+    """Returns the number of frames of clips in arrays, all of one length; `None` for anything else."""
+    if getattr(images, "ndim", 0) == CLIPS:
+        return images.shape[1]
+    clips = isinstance(images, (list, tuple)) and all(getattr(each, "ndim", 0) == CLIPS - 1 for each in images)
+    counts = {len(each) for each in images} if clips else set()
+    return counts.pop() if len(counts) == 1 else None
 
 
 def of_clips(towers, frames=None):

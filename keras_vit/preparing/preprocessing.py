@@ -232,9 +232,9 @@ def _areas(source, target, _):
     return np.diff(covered, axis=0) * target / source
 
 
-def listed(images):
-    """Returns images as a list, also a single one."""
-    if isinstance(images, (str, os.PathLike)) or _is_pillow(images) or getattr(images, "ndim", 4) < 4:
+def listed(images, axes=4):
+    """Returns images as a list, also a single one; with `axes=5` clips."""
+    if isinstance(images, (str, os.PathLike)) or _is_pillow(images) or getattr(images, "ndim", axes) < axes:
         return [images]
     if isinstance(images, (bytes, dict)) or not hasattr(images, "__iter__"):
         raise TypeError(f"`images` must be image files or arrays, or a list of them. Received: {type(images).__name__}")

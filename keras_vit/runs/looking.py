@@ -20,6 +20,7 @@ from keras_vit.runs.passage import read
 from keras_vit.runs.results import need_data, some_images
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import load_run
+from keras_vit.runs.translated import ids_of_texts
 from keras_vit.training import rundir
 from keras_vit.utils import checks
 from keras_vit.utils.files import replacing
@@ -50,7 +51,7 @@ def explain(target, files=(), folder=None, *, texts=None):
     if files:
         references.check_none(trained, "The picture of files")
     asked = trained.ids_of(texts, len(files)) if files else {}
-    look = trained.task.ids_of("raise") if trained.task.of_texts else functools.partial(read, trained)
+    look = functools.partial(*(ids_of_texts, trained.task) if trained.task.of_texts else (read, trained))
     inputs = {"images": look(files), **asked} if files else {}
     examples = inputs or some_images(trained, trained.recipe.data.test, 8)
     images, task = examples["images"], trained.task

@@ -29,11 +29,7 @@ def translations(trained: Trained, texts: list[str], top: int, paths: dict) -> I
         ValueError: For a text without a word, or one that is too long.
     """
     task, answers_of = trained.task, trained.viewer()
-    wrong = next((each for each in texts if not (isinstance(each, str) and each.strip())), None)
-    if wrong is not None or not texts:
-        raise ValueError(f"Each text must have a word. Received: {'none' if wrong is None else checks.shown(wrong)}")
-    ids = task.ids_of("raise")(texts)
-    task.warn_of_unknown(ids, texts)
+    ids = ids_of_texts(task, texts)
     with tables.written(paths, COLUMNS) as add:
         for first in range(0, len(texts), AT_ONCE):
             part = slice(first, first + AT_ONCE)
@@ -41,3 +37,17 @@ def translations(trained: Trained, texts: list[str], top: int, paths: dict) -> I
                 answer = task.listed(output, top)
                 add([dict(zip(COLUMNS, (text, *pair))) for pair in answer])
                 yield text, answer, None
+
+
+def ids_of_texts(task, texts):
+    """Returns the ids of texts, and warns of unknown words.
+
+    Raises:
+        ValueError: For a text without a word, or one that is too long.
+    """
+    wrong = next((each for each in texts if not (isinstance(each, str) and each.strip())), None)
+    if wrong is not None or not texts:
+        raise ValueError(f"Each text must have a word. Received: {'none' if wrong is None else checks.shown(wrong)}")
+    ids = task.ids_of("raise")(texts)
+    task.warn_of_unknown(ids, texts)
+    return ids

@@ -119,7 +119,7 @@ def fit(
         metadata = metadata_of(model)
         kinds.note(model, recipe.task.gives)
         teacher = recipe.task.teacher_for(model, place.moved(teacher))
-        identity |= rundir.contents_of(teacher)
+        identity |= rundir.contents_of(teacher) | inspection.words_of(recipe.task, requested.task)
         metadata["run"] = rundir.mark(written, identity)
         run = Run(recipe, model, *sources, folder, teacher, place, mark=metadata["run"])
         with rundir.claimed(folder, written, identity, names, writes=place.writes):

@@ -138,7 +138,7 @@ def _same_run(folder, recipe, data):
             f"{str(folder)!r} contains the run of another recipe. Choose another directory or delete this one. "
             f"Different: {'; '.join(different.values())}{advice}"
         )
-    unsaid = {name: data[name] for name in (SCALE,) if name in data}  # in runs of versions before it
+    unsaid = {name: data[name] for name in (SCALE, "words") if name in data}  # in runs of versions before it
     different = _different(_dotted(unsaid | read_json(folder / DATA)), _dotted(data))
     if different:
         raise ValueError(

@@ -1,8 +1,10 @@
 """A cache of what was read from files, which notices that they changed."""
 
+import contextlib
 import functools
 import os
 import pathlib
+import stat
 
 TRAINED = "model.keras"  # of a folder with it, no other file counts: those of a run change while it trains
 
@@ -33,13 +35,19 @@ def state_of(place):
     """Returns sizes and times of change of a file, or of those in a folder and in the folders in it, by their paths.
 
     Args:
-        place: A path, or an address or a name, which has none.
+        place: A path, or an address or a name, which has none; nor has an empty one.
     """
+    if not str(place):
+        return ()
     path = pathlib.Path(os.path.expanduser(str(place)))
     if path.is_dir():
         trained = path / TRAINED
         paths = [trained] if trained.is_file() else sorted([*path.glob("*"), *path.glob("*/*")])
     else:
         paths = [path]
-    states = [(str(each), each.stat()) for each in paths if each.is_file()]
-    return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
+    found = []
+    for each in paths:
+        with contextlib.suppress(OSError):  # it may be gone by now
+            state = each.stat()
+            found += [(str(each), state.st_size, state.st_mtime_ns)] if stat.S_ISREG(state.st_mode) else []
+    return tuple(found)

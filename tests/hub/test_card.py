@@ -22,6 +22,8 @@ def test_the_card_is_what_the_search_of_the_hub_reads(run, tmp_path):
         (("boxes",), "object-detection"),
         (("velocity",), "unconditional-image-generation"),
         (("velocity", False, True), "text-to-image"),
+        (("words",), "image-to-text"),
+        (("words", False, True), "translation"),
         (("numbers",), None),
         ((None,), "image-feature-extraction"),
     ],

@@ -26,6 +26,10 @@ def test_arrays_and_files(tmp_path):
     np.testing.assert_allclose(
         found.probabilities, keras_vit.zero_shot(by_frames(model, 5), CLIPS, NAMES).probabilities
     )
+    listed = keras_vit.zero_shot(model, [*CLIPS], NAMES)
+    np.testing.assert_array_equal(listed.probabilities, found.probabilities)
+    with pytest.raises(ValueError, match="must be one picture; of clips, pass `frames`. Received: shape"):
+        keras_vit.zero_shot(model, [CLIPS[0], CLIPS[1][:3]], NAMES)
     one = keras_vit.zero_shot(model, CLIPS[:1], NAMES)  # one clip is no batch of frames
     np.testing.assert_allclose(one.probabilities, found.probabilities[:1], atol=1e-6)
     files = [animated(tmp_path / f"{i}.gif", clip) for i, clip in enumerate(np.repeat(CLIPS, 2, axis=1))]

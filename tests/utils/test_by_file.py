@@ -35,4 +35,4 @@ def test_folders_have_the_state_of_their_files(tmp_path):
 
 
 def test_names_and_addresses_have_no_state():
-    assert state_of("mnist") == state_of("hf://owner/name") == ()
+    assert state_of("mnist") == state_of("hf://owner/name") == state_of("") == ()

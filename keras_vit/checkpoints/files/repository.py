@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import zipfile
 
-from keras_vit.checkpoints.files.settings import read_json
+from keras_vit.checkpoints.files.settings import MAX_JSON, read_json
 from keras_vit.utils import downloads, files
 
 PUBLISHED = "keras_vit.json"  # what was published: the files, each with its SHA-256
@@ -30,7 +30,7 @@ def trained_in(repository, cache=None):
         ValueError: If a file is damaged, or larger than 16 GB.
         OSError, ImportError: As `downloads.snapshot`.
     """
-    folder = downloads.snapshot(repository, [PUBLISHED, "metadata.json"], cache)
+    folder = downloads.snapshot(repository, [PUBLISHED, "metadata.json"], cache, MAX_JSON)
     if (folder / PUBLISHED).is_file():
         return trained_at(downloads.snapshot(repository, [PUBLISHED, *READ], cache, LARGEST))
     if _is_of_keras(folder):

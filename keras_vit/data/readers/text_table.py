@@ -18,7 +18,7 @@ ENDINGS = (".csv", ".jsonl", ".parquet")
 def read(path, split, data, targets, extras):
     """Returns a split of a table: a `Source` whose `images` are the texts to read, a tuple of strings each.
 
-    Rows with the same source stay in one part. A list in a cell is several texts, of which a source has one.
+    Rows with the same source stay in one part. A list in a cell is several texts, which only the target may have.
 
     Args:
         path: A CSV, JSON lines or Parquet file.
@@ -46,6 +46,7 @@ def read(path, split, data, targets, extras):
     for line, cells in table_file.read(file, [*names.values()]):
         try:
             row = [maker.parse([cell]) for maker, cell in zip(makers.values(), cells)]
+            _check_one(row[0])
         except ValueError as error:
             bad.append(f"line {line}: {error}")
             continue
@@ -73,7 +74,16 @@ def from_arrays(arrays):
     sources = arrays[0]
     if not hasattr(sources, "__len__") or isinstance(sources, (str, bytes)):
         raise ValueError(f"Sources must be a list of strings. Received: {checks.shown(sources):.60}")
-    return _source(*(of_array(each, sources) for each in arrays))
+    sources, texts = (of_array(each, sources) for each in arrays)
+    for each in sources:
+        _check_one(each)
+    return _source(sources, texts)
+
+
+def _check_one(texts):
+    """Raises ValueError unless a source is one text, or ids."""
+    if not isinstance(texts, np.ndarray) and len(texts) != 1:
+        raise ValueError(f"A source must be one text. Received: {len(texts)}, {checks.shown(texts):.60}")
 
 
 def _columns(file, given):

@@ -45,6 +45,7 @@ class Translate(Writes):
     refuses = {
         "task.classes": "Translate has no classes.",
         **refusals.each([f"augment.{name}" for name in PIXELS], "Texts are no images: leave augmentation out."),
+        "data.resize": "Texts are no images: data.resize must be None.",
         **refusals.each(UNFIT, "Translate trains all of its model: leave it out."),
     }
 
@@ -63,6 +64,9 @@ class Translate(Writes):
         sources, texts = source.images, source.targets["texts"]
         if source.files or sources.ndim > 2:
             raise ValueError("Translate reads texts, as of 'table:PATH' or two lists. Received: data with images")
+        if (sources.dtype == object) != (texts.dtype == object):
+            kinds = ["strings" if each.dtype == object else "ids" for each in (sources, texts)]
+            raise ValueError(f"Sources and texts must both be strings, or both ids. Received: {' and '.join(kinds)}")
         if self.words or self.tokens or sources.dtype != object or texts.dtype != object:
             return self
         every = [text for several in [*sources, *texts] for text in several]

@@ -70,3 +70,11 @@ def test_arrays():
     assert text_table.from_arrays((ids, ids)).images.dtype == "int32"
     with pytest.raises(ValueError, match="Texts must be a list of strings"):
         text_table.from_arrays((["Haus"], ["house", "home"]))
+
+
+def test_a_source_is_one_text(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"source": ["Haus", "Heim"], "text": "house"}\n')
+    with pytest.raises(ValueError, match="line 1: A source must be one text. Received: 2"):
+        source(tmp_path / "a.jsonl")
+    with pytest.raises(ValueError, match="A source must be one text. Received: 2"):
+        text_table.from_arrays(([["Haus", "Heim"], "Hund"], ["house", "dog"]))

@@ -1,5 +1,7 @@
 import csv
+import dataclasses
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -137,3 +139,26 @@ def test_data_of_another_kind(table):
     captions = Recipe(name="a", task=Caption(), model=dict(variant="mu/4", image_size=8), data=recipe(table).data)
     with pytest.raises(ValueError, match="is for Translate: other tasks need images"):
         keras_vit.fit(captions, table.parent / "a", verbose=0)
+
+
+def test_other_words_with_the_same_ids_are_other_data(tmp_path, monkeypatch):
+    monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
+    sources, texts = ["rot", "blau", "alt", "neu"] * 3, ["red", "blue", "old", "new"] * 3
+    others = ["weit", "blau", "alt", "neu"] * 3
+    asked = dataclasses.replace(recipe("none.csv", 1), data=Data(source="", batch_size=6))
+
+    def fit(sources, asked=asked):
+        with warnings.catch_warnings():  # both splits are the same
+            warnings.simplefilter("ignore")
+            keras_vit.fit(asked, tmp_path / "run", train=(sources, texts), validation=(sources, texts), verbose=0)
+
+    fit(sources)
+    with pytest.raises(ValueError, match="contains a run on other data.* Different: words: "):
+        fit(others)
+    with pytest.raises(ValueError, match="must both be strings, or both ids. Received: ids and strings"):
+        fit(np.ones((12, 6), "int32"))
+    with pytest.raises(ValueError, match="Texts are no images: data.resize must be None. Received: "):
+        fit(sources, config.override(asked, {"data.resize": "pad"}))
+    with pytest.raises(ValueError, match="Each text must have a word. Received: '  '"):
+        looking.explain(tmp_path / "run", ["  "], tmp_path / "seen")
+    assert not (tmp_path / "seen").exists()
