@@ -4,10 +4,13 @@ python -m keras_vit fit restore_jobs data.source=folder:superres
 python -m keras_vit predict runs/restore_jobs photo.png --job denoise25 --to better
 
 Data are those of `superres_x2`. Each job has a head and a tail, and the blocks between are shared, as in Chen et al.
-2021 (arXiv:2012.00364, "IPT"), which has 12 encoder and 12 decoder blocks and learns from ImageNet. Not yet trained.
+2021 (arXiv:2012.00364, "IPT"), which has 12 encoder and 12 decoder blocks and learns from ImageNet.
+
+Reached a PSNR of 31.37 dB on Set5, the mean of the five jobs; what it is given has 26.26 dB. One run of 23 minutes on two
+CPU cores that also did other work, far from its end: the last epochs still gained.
 """
 
-from keras_vit.config import Augment, Data, Optim, Recipe, Restore
+from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Restore
 
 recipe = Recipe(
     name="restore_jobs",
@@ -18,6 +21,8 @@ recipe = Recipe(
     data=Data(source="folder:superres", train="train[:95%]", validation="train[95%:]", test="set5", batch_size=10,
               resize="window"),
     augment=Augment(crop="window", crop_shrink=2.0, flip=True),
-    optim=Optim(epochs=500, optimizer="muon", learning_rate=3e-3, weight_decay=0.0, schedule="linear",
-                warmup_epochs=10.0, xla=False),
+    optim=Optim(epochs=25, optimizer="muon", learning_rate=3e-3, weight_decay=0.0, schedule="linear",
+                warmup_epochs=1.0, xla=False),
+    reached=Reached(scores=(("PSNR on Set5", 31.3679),), minutes=23.0, device="2 CPU cores, x86-64", commit="f97b1b4f",
+                    note="the cores were shared with other work"),
 )  # fmt: skip
