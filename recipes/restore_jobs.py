@@ -6,8 +6,8 @@ python -m keras_vit predict runs/restore_jobs photo.png --job denoise25 --to bet
 Data are those of `superres_x2`. Each job has a head and a tail, and the blocks between are shared, as in Chen et al.
 2021 (arXiv:2012.00364, "IPT"), which has 12 encoder and 12 decoder blocks and learns from ImageNet.
 
-Reached a PSNR of 31.37 dB on Set5, the mean of the five jobs; what it is given has 26.26 dB. One run of 23 minutes on two
-CPU cores that also did other work, far from its end: the last epochs still gained.
+Reached a PSNR of 31.37 dB on Set5, the mean of the five jobs; what it is given has 26.26 dB. One run of 23 minutes on
+two CPU cores that also did other work. Its last epochs still gained.
 """
 
 from keras_vit.config import Augment, Data, Optim, Reached, Recipe, Restore
