@@ -64,6 +64,9 @@ CALLS = {
 }
 
 
+SEVERAL = {"nearest": 2, "find": 4}  # answers of an image: the nearest two, and a box of each patch
+
+
 def rows_in(path):
     with open(path, encoding="utf-8") as file:
         return [*csv.DictReader(file)]
@@ -87,7 +90,7 @@ def test_tables_have_what_is_printed(name, place, tmp_path, capsys):
     out = capsys.readouterr().out
     entries = json.loads(paths["json"].read_text())
     rows = rows_in(paths["csv"])
-    assert len(entries) == len(rows) == COUNT * (2 if name == "nearest" else 1)
+    assert len(entries) == len(rows) == COUNT * SEVERAL.get(name, 1)
     assert [entry["image_id"] for entry in entries] == [row["image_id"] for row in rows]
     assert all(entry["image_id"] in out for entry in entries)
     with pytest.raises(FileExistsError, match="a.json' exists"):
