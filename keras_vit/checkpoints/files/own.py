@@ -21,15 +21,8 @@ JOBS = "jobs"  # names of the jobs of a head for several
 HEAD_METADATA = ("temperature", "thresholds", JOBS, GIVES)  # metadata that belongs to a head
 ROWS = (Row("{path}", "{path}", SAME),)
 SAVED = "the saved model"
-OF_TASKS = (
-    "queries",
-    "masks",
-    "features",
-    "places",
-    "logits",
-    "job_[^/]*",
-    "texture_[^/]*",
-)  # layers
+# Patterns of names of tasks' own layers.
+OF_TASKS = ("queries", "masks", "features", "places", "logits", "job_[^/]*", "texture_[^/]*")
 
 
 @contextlib.contextmanager
