@@ -11,6 +11,7 @@ from keras_vit.tasks.base import Task
 from keras_vit.tasks.compress.latent_loss import LatentLoss
 from keras_vit.tasks.compress.latent_scale import LatentScale, measured
 from keras_vit.tasks.compress.learner import AutoencoderLearner
+from keras_vit.tasks.images import ReturnsImages
 from keras_vit.tasks.restore.image_tally import ImageTally
 from keras_vit.tasks.restore.luma import PSNR
 from keras_vit.tasks.restore.windows import check_settings, check_sizes
@@ -21,7 +22,7 @@ BLOCKS = ("optim.freeze", "optim.lora", "optim.layer_decay")  # options that cou
 
 
 @dataclass(frozen=True, repr=False)
-class Compress(Task):
+class Compress(ReturnsImages, Task):
     """An autoencoder that makes images small, for `Generate(autoencoder=...)`, trained on images without labels.
 
     The encoder says a normal distribution of latents for each image, and the decoder makes the image again of latents
@@ -101,23 +102,6 @@ class Compress(Task):
 
     def tally(self, keep=False):
         return ImageTally(of_luma=False)
-
-    def answer(self, output):
-        """Returns width and height in pixels of an image, `(rows, columns, channels)`."""
-        height, width = np.shape(output)[:2]
-        return {"width": width, "height": height}
-
-    def said(self, answer):
-        """Returns text such as `"640 x 480 pixels"` from an answer."""
-        return f"{answer['width']} x {answer['height']} pixels"
-
-    def listed(self, output, top):
-        """Returns both pairs of the answer, from an image, `(rows, columns, channels)`."""
-        return [*self.answer(output).items()]
-
-    def result(self, output, size=None):
-        """Returns the image, `(rows, columns, channels)`, rounded and clipped to uint8; `size` is not used."""
-        return np.clip(np.rint(output), 0, 255).astype("uint8")
 
     def caption(self, output, example):
         """Returns the PSNR as text, of an image and `"originals"`, both `(rows, columns, channels)`, 0..255."""

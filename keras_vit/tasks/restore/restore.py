@@ -10,6 +10,7 @@ import numpy as np
 from keras_vit.models.inputs import fed, metadata_of
 from keras_vit.tasks import dense, refusals
 from keras_vit.tasks.base import Task
+from keras_vit.tasks.images import ReturnsImages
 from keras_vit.tasks.restore import jobs as several
 from keras_vit.tasks.restore import reference as referring
 from keras_vit.tasks.restore.image_tally import ImageTally
@@ -22,7 +23,7 @@ from keras_vit.utils.resampling import resize_matrix
 
 
 @dataclass(frozen=True, repr=False)
-class Restore(Task):
+class Restore(ReturnsImages, Task):
     """Image restoration, trained on images without labels: super-resolution, colorization, denoising, inpainting.
 
     Training images are degraded by the options below, in this order. The model learns the difference to the original,
@@ -232,29 +233,12 @@ class Restore(Task):
         border, of_luma = self.scale if self.scale > 1 else 0, self.luma or (self.scale > 1 and not self.gray)
         return ImageTally(border, of_luma, self._enlarged)
 
-    def answer(self, output):
-        """Returns width and height in pixels of a restored image, `(rows, columns, channels)`."""
-        height, width = np.shape(output)[:2]
-        return {"width": width, "height": height}
-
-    def said(self, answer):
-        """Returns text such as `"640 x 480 pixels"` from an answer."""
-        return f"{answer['width']} x {answer['height']} pixels"
-
-    def listed(self, output, top):
-        """Returns both pairs of the answer, from a restored image, `(rows, columns, channels)`."""
-        return [*self.answer(output).items()]
-
     def shows(self, output):
         """Returns a description of `picture` without an original; `output` is not used."""
         input_as = (
             "as the model takes it" if self.jobs else "as it is" if self.scale == 1 else "enlarged by cubic convolution"
         )
         return f"from left to right: {input_as}, restored"
-
-    def result(self, output, size=None):
-        """Returns the restored image, `(rows, columns, channels)`, rounded and clipped to uint8; `size` is not used."""
-        return np.clip(np.rint(output), 0, 255).astype("uint8")
 
     def caption(self, output, example):
         """Returns PSNR with and without the model as text.
