@@ -179,8 +179,7 @@ def draw(run: Run, images: Images = (), *, text: Text = None, job: Job = None, t
     """Draw what a trained model attends to, and the run's training curves.
 
     Args:
-        images: Image files, and folders of them, or texts to translate, of which the first 32 are drawn; test images by
-            default.
+        images: Image files, and folders of them, or texts to translate; the first 32 are drawn. Test images by default.
         text: As for predict.
         to: Folder to write to; the run's directory by default.
     """

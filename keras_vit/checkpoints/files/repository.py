@@ -13,7 +13,6 @@ RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
 READ = (RUN, TRAINED, "labels.txt", "data.json")  # what a trained model consists of; labels and recipe if there are any
 LARGEST = 16 * 2**30  # bytes of a file that is downloaded, at most
 KERAS = ("config.json", "metadata.json", "model.weights.h5")  # of Keras, where a model is no zip file
-_NAMED = "model"  # a packed folder's file
 
 
 def trained_in(repository, cache=None):
@@ -86,7 +85,7 @@ def _packed(folder):
     """Returns a `.keras` file with the files of a folder. It is made once for each content."""
     parts = [folder / name for name in KERAS]
     digest = hashlib.sha256("".join(map(sha256, parts)).encode()).hexdigest()[:32]
-    path = (files.cache() or folder) / "keras" / digest / f"{_NAMED}.keras"
+    path = (files.cache() or folder) / "keras" / digest / TRAINED
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         with files.replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
