@@ -164,6 +164,12 @@ def load_own(model, source, options, sha256=None):
             f"The model in {str(path)!r} must compute what the one to fill does: {_written(wrong[0])}. "
             f"Received: {_written(wrong[1])}"
         )
+    ways = [[_calls(part) for part in each] for each in (parts, others)]
+    if ways[0] != ways[1]:
+        raise ValueError(
+            f"The model in {str(path)!r} must compute what the one to fill does, such as with the same masks. "
+            "Received: another computation"
+        )
     model.set_weights(other.get_weights())
     keepers = {-1: "words"} if not alone else {0: "rescale", **({-1: "words"} if len(parts) > 1 else {})}
     for place, keeper in keepers.items():
@@ -185,6 +191,29 @@ def _settings(parts):
     layers = [layer for layer in inside if isinstance(layer, Layer | keras.layers.Dense)]
     configs = [(layer.name, layer.get_config()) for layer in layers]
     return [(layer, name, value) for layer, config in configs for name, value in config.items() if name not in FREE]
+
+
+def _calls(model):
+    """Returns what the operations of a functional model are called with, by the names of layers and kinds of others.
+
+    Dropout, which a model may have or not, is passed over.
+    """
+    layers = model.get_config().get("layers", ())
+    names = {each["name"]: each["class_name"] if ".ops." in each["module"] else each["name"] for each in layers}
+    passed = {each["name"]: each["inbound_nodes"] for each in layers if each["class_name"] == "Dropout"}
+
+    def plain(value):
+        if isinstance(value, dict):
+            name, *rest = value.get("config", {}).get("keras_history", ("",))
+            if name in passed:
+                return plain(passed[name][0]["args"][0])
+            return (
+                (names[name], *rest) if name else {key: plain(each) for key, each in value.items() if each is not None}
+            )
+        return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+    kept = [each for each in layers if each["name"] not in passed]
+    return sorted(repr((names[each["name"]], plain(each["inbound_nodes"]))) for each in kept)
 
 
 def _written(setting):

@@ -12,6 +12,7 @@ from keras_vit.models.inputs import metadata_of
 from keras_vit.models.kinds import NAMELESS
 from keras_vit.models.schedules import SCHEDULE, SHIFT
 from keras_vit.utils import extras, files
+from keras_vit.utils.weights_digest import WEIGHTS, weights_digest
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
     "int8": ("quantize", ["ai_edge_quantizer"]),
@@ -118,6 +119,7 @@ def facts(about, labels):
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if about.thresholds is None else {"thresholds": about.thresholds}),
         **getattr(about.model.layers[-1], "export_facts", lambda output_shape: {})(about.model.output_shape),
+        WEIGHTS: weights_digest(about.model),
     }
 
 

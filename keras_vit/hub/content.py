@@ -7,6 +7,8 @@ from typing import NamedTuple
 import keras
 
 from keras_vit import config
+from keras_vit.checkpoints.files.settings import read_json
+from keras_vit.export.sequence import IN_FOLDER
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.metadata import metadata
 from keras_vit.runs.trained import Trained, load_run
@@ -14,6 +16,7 @@ from keras_vit.training import cross_validation, rundir
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.warned import warn
+from keras_vit.utils.weights_digest import WEIGHTS, weights_digest
 
 MODELS = ("model*.tflite", "model*.json", "model.onnx", "model.onnx.data", "model.xml", "model.bin")
 EXPORTS = (rundir.SAVED_MODEL, *MODELS)
@@ -108,20 +111,35 @@ def _of_model(model):
 
 
 def _exports(trained):
-    """Returns the exported files and folders of a trained model, without those that are older than its weights."""
+    """Returns the exported files and folders of a trained model, without those that were made of other weights."""
     if trained.in_memory:
         return ()
     found = sorted({path for name in EXPORTS for path in trained.home.glob(name)})
-    weights = pathlib.Path(trained.file)
-    if not trained.run or not weights.is_file():
-        return tuple(found)
-    old = [path for path in found if path.lstat().st_mtime < weights.stat().st_mtime]
-    if old:
+    own = weights_digest(trained.model) if found else ""
+    other = [path for path in found if _of_other_weights(path, trained, own)]
+    if other:
         warn(
-            f"{', '.join(path.name for path in old)} of {str(trained.home)!r} {'are' if len(old) > 1 else 'is'} older "
-            f"than {weights.name}, and not published: export again."
+            f"{', '.join(path.name for path in other)} of {str(trained.home)!r} {'have' if len(other) > 1 else 'has'} "
+            f"other weights than {pathlib.Path(trained.file).name}, and will not be published: export again."
         )
-    return tuple(path for path in found if path not in old)
+    return tuple(path for path in found if path not in other)
+
+
+def _of_other_weights(path, trained, own):
+    """Returns whether an export was made of other weights, by what is written beside it; else by the files' times."""
+    stated = read_json(_beside(path)).get(WEIGHTS)
+    if stated and not getattr(trained.task, "jobs", ()):
+        return stated != own
+    weights = pathlib.Path(trained.file)
+    return bool(trained.run) and weights.is_file() and path.lstat().st_mtime < weights.stat().st_mtime
+
+
+def _beside(path):
+    """Returns the file with the facts of an export, of which a path is a part."""
+    if path.is_dir():
+        return path / IN_FOLDER
+    main = {".data": path.with_suffix(""), ".bin": path.with_suffix(".xml")}.get(path.suffix, path)
+    return path if path.suffix == ".json" else main.with_name(f"{main.name}.json")
 
 
 def _scores(trained):

@@ -90,3 +90,18 @@ def test_a_model_of_the_same_sizes_that_computes_something_else(tmp_path):
     ):
         with pytest.raises(ValueError, match=f"must compute what the one to fill does: {said}"):
             keras_vit.load_weights(captions.small(**options), tmp_path / "writer.keras")
+
+
+@pytest.mark.parametrize("options", [{"mask_context": True}, {"masked_id": 0}])
+def test_a_model_with_other_masks_is_not_filled(options, tmp_path):
+    """Its weights have the same shapes, and its layers the same options."""
+
+    def translator(**options):
+        sizes = dict(vocabulary=20, length=6, width=32, depth=1, num_heads=2, causal=False, pooling="none")
+        source = keras_vit.text_tower(**sizes, masked_id=0)
+        return keras_vit.captioner(source, captions.decoder(**options), start=2, end=3, pad=0)
+
+    translator().save(tmp_path / "plain.keras")
+    with pytest.raises(ValueError, match="compute what the one to fill does, such as with the same masks"):
+        keras_vit.load_weights(translator(**options), tmp_path / "plain.keras")
+    assert keras_vit.load_weights(translator(), tmp_path / "plain.keras")
