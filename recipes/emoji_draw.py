@@ -1,17 +1,23 @@
-"""Emoji drawn from their names: "grinning cat", from noise, 64 x 64 pixels.
+"""Emoji drawn from their names: "red apple", from noise, 64 x 64 pixels.
 
 python recipes/emoji_draw.py emoji drawings
 python -m keras_vit fit emoji_draw data.source=folder:drawings
-python -m keras_vit predict runs/emoji_draw --text "grinning cat" --count 8 --to drawn
+python -m keras_vit predict runs/emoji_draw --text "red apple" --count 8 --to drawn
 
 Data are those of `emoji`; the first command copies the drawings of one style, 1,527 for training.
+
+Colors and outlines come, details do not: a soccer ball is round, black and white, a flag has the wrong stripes. Edges
+are often black, from the shifts of the augmentation. The judge is the shipped `emoji`, which knows the drawings: among
+1,527 training names it finds that of a drawing first for 8 % of 200, and among the first five for 23 %; of the real
+drawings 44 and 72 %, by chance 0.1 and 0.3 %. Of 100 names that were not in training, among 194, 10 and 22 %, by chance
+0.5 and 2.6 %: a face becomes a face. One run of 100 epochs, guidance 3, 25 steps; 21 minutes of one core's time.
 """
 
-from keras_vit.config import Augment, Data, Generate, Optim, Recipe
+from keras_vit.config import Augment, Data, Generate, Optim, Reached, Recipe
 
 recipe = Recipe(
     name="emoji_draw",
-    task=Generate(text=True, length=16, vocabulary=2000, example="grinning cat\nred heart\npizza", shift=4.0,
+    task=Generate(text=True, length=16, vocabulary=2000, example="red apple\nsoccer ball\ncat face", shift=4.0,
                   guidance=3.0, samples=128, every=20, tower=dict(width=96, depth=2, num_heads=4)),
     model=dict(variant=None, image_size=64, channels=3, patch_size=8, width=128, depth=4, num_heads=4, mlp_dim=256,
                predicts="image"),  # a patch has more values than a token
@@ -19,6 +25,8 @@ recipe = Recipe(
               columns={"texts": "name"}),
     augment=Augment(translation=0.03),
     optim=Optim(optimizer="muon", epochs=100, learning_rate=1e-2, weight_decay=0.0, warmup_epochs=1.0, ema=0.999),
+    reached=Reached(scores=(("text found by emoji, R@1", 0.08), ("text found by emoji, R@5", 0.23)), minutes=21.0,
+                    device="1 CPU core, x86-64", commit="1d998574", note="minutes of the core: others shared it"),
 )  # fmt: skip
 
 
