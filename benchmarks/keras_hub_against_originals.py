@@ -61,24 +61,22 @@ GOLDEN = {
 }  # fmt: skip
 
 
-def randomize(model):
+def randomize(model, spread=0.02):
     """Gives every weight random numbers near what training leaves, so that nothing passes by being zero."""
     rng = np.random.default_rng(0)
     for variable in model.weights:
-        one = variable.path.endswith(("gamma", "lambda1"))
-        variable.assign(
-            one + (0.1 if one else 0.2 / np.sqrt(variable.shape[-1]) ** 0.5) * rng.normal(size=variable.shape)
-        )
+        noise = rng.normal(size=variable.shape)
+        variable.assign(1 + 0.1 * noise if variable.path.endswith(("gamma", "lambda1")) else spread * noise)
     return model
 
 
-def save(family, size, backbone, task, converter, folder):
+def save(family, size, backbone, task, converter, folder, spread=0.02):
     """Saves a preset with random weights."""
     models, layers = keras_hub.models, keras_hub.layers
     own = getattr(layers, f"{family}ImageConverter")(image_size=size, **converter)
     body = getattr(models, f"{family}Backbone")(image_shape=(*size, 3), **backbone)
     if task is None:
-        randomize(body).save_to_preset(folder)
+        randomize(body, spread).save_to_preset(folder)
         own.save_to_preset(folder)
         return
     preprocessor = getattr(models, f"{family}ImageClassifierPreprocessor")(image_converter=own)
@@ -121,7 +119,7 @@ def case(family, size, backbone, task, converter):
 def golden(folder):
     for name, (family, size, backbone, task, converter) in GOLDEN.items():
         path = folder / name
-        save(family, size, backbone, task, converter, str(path))
+        save(family, size, backbone, task, converter, str(path), spread=0.2)  # of few channels
         images = np.random.default_rng(1).integers(0, 256, (2, 15, 14, 3)).astype("uint8")
         np.savez(path / "io.npz", images=images, answers=answers(str(path), task, images.astype("float32")))
 
