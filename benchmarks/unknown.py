@@ -2,8 +2,8 @@
 
 python benchmarks/unknown.py
 
-It writes `results/unknown.json`: the shipped `cifar10_hybrid` against digits of MNIST, street scenes and photographs. It
-needs CIFAR-10 and MNIST in TFDS_DATA_DIR, `camvid` in KERAS_VIT_DATA, and KERAS_VIT_IMAGES, a folder of photographs.
+It writes `results/unknown.json`: the shipped `cifar10_hybrid` against digits of MNIST, street scenes, photographs.
+It needs CIFAR-10 and MNIST in TFDS_DATA_DIR, `camvid` in KERAS_VIT_DATA, and KERAS_VIT_IMAGES, a folder of photographs.
 Thresholds are those of 5 % of the validation split; pictures of other things chose nothing. Photographs are of
 ImageNet's classes, some of which are CIFAR-10's: those are left out.
 """
@@ -78,7 +78,7 @@ def main():
     kept = unknown.kept_of(train, trained.bound, trained.size, run)
     k = unknown.neighbour(len(kept))
     parts = {"validation": both(trained, validation, run)[:2], "test": both(trained, test, run)[:2]}
-    scenes = [path for path in map(pathlib.Path, in_folder(pathlib.Path(os.environ["KERAS_VIT_DATA"]) / "camvid"))]
+    scenes = map(pathlib.Path, in_folder(pathlib.Path(os.environ["KERAS_VIT_DATA"]) / "camvid"))
     scenes = [path for path in scenes if path.parent.name == "images"][:MOST]
     pictures = {"digits of MNIST": digits(), "street scenes": scenes, "photographs": photographs()}
     parts |= {name: of_pictures(trained, run, each) for name, each in pictures.items()}

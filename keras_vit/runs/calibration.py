@@ -104,7 +104,7 @@ def calibrate(
 
 
 def _rule(trained, model, logits, rate, pictures):
-    """Returns the rule for unknown images, its vectors or `None`, and the areas that chose it: a new one, or its own."""
+    """Returns the rule for unknown images, a new one or the model's, its vectors and the areas that chose it."""
     if rate is None:
         rule = stated_unknown(model)
         kept = rule and rule["rule"] != ENERGY and trained
