@@ -18,7 +18,7 @@ from checkout import about
 
 import keras_vit
 from keras_vit.data import pipeline
-from keras_vit.runs import passage, results, unknown
+from keras_vit.runs import passage, results, unknown, unknown_rule
 from keras_vit.tasks.classify import unknown as rules
 from keras_vit.utils.folders import in_folder
 
@@ -75,8 +75,8 @@ def main():
     train, validation, test = (
         results.source_of(trained, split, None) for split in (data.train, data.validation, data.test)
     )
-    kept = unknown.kept_of(train, trained.bound, trained.size, run)
-    k = unknown.neighbour(len(kept))
+    kept = unknown_rule.kept_of(train, trained.bound, trained.size, run)
+    k = unknown_rule.neighbour(len(kept))
     parts = {"validation": both(trained, validation, run)[:2], "test": both(trained, test, run)[:2]}
     scenes = map(pathlib.Path, in_folder(pathlib.Path(os.environ["KERAS_VIT_DATA"]) / "camvid"))
     scenes = [path for path in scenes if path.parent.name == "images"][:MOST]
@@ -94,7 +94,7 @@ def main():
             "false_alarms": float((values["test"] > fitted["threshold"]).mean()),
             **{
                 name: {
-                    "auroc": unknown.area(values["test"], values[name]),
+                    "auroc": rules.area(values["test"], values[name]),
                     "found": float((values[name] > fitted["threshold"]).mean()),
                 }
                 for name in pictures

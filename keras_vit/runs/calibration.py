@@ -12,7 +12,7 @@ from keras_vit.models.backbone import HEADS
 from keras_vit.models.metadata import keep, keeper, metadata, stated_unknown
 from keras_vit.models.outputs import count_classes, logits_of
 from keras_vit.preparing import pixel_range
-from keras_vit.runs import results
+from keras_vit.runs import results, unknown_rule
 from keras_vit.runs import unknown as unknown_images
 from keras_vit.runs.predictions import image_files
 from keras_vit.runs.trained import Trained, forward, load_run
@@ -89,7 +89,7 @@ def calibrate(
         trained = load_run(target)
         model, task, (logits, labels) = _of_run(trained, arrays, unknown, unknown_pictures)
     if unknown is not None:
-        unknown_images.check(model, task, task.classes, model.name)
+        unknown_rule.check(model, task, task.classes, model.name)
     temperature = _fitted(task, logits, labels, unknown is not None)
     rule, vectors, areas = _rule(trained, model, logits, unknown, unknown_pictures)
     for layer in _heads(model):
@@ -110,14 +110,14 @@ def _rule(trained, model, logits, rate, pictures):
         kept = rule and rule["rule"] != ENERGY and trained
         return rule, unknown_images.read_vectors(trained.file, rule) if kept else None, None
     if pictures is None:
-        return unknown_images.by_energy(model, logits, rate), None, None
-    return unknown_images.chosen(trained, logits, rate, pictures)
+        return unknown_rule.by_energy(model, logits, rate), None, None
+    return unknown_rule.chosen(trained, logits, rate, pictures)
 
 
 def _check_unknown(target, arrays, unknown, pictures):
     """Raises ValueError for arguments about unknown images that contradict each other."""
     if unknown is not None:
-        unknown_images.check_rate(unknown)
+        unknown_rule.check_rate(unknown)
     if pictures is None:
         return
     checks.path("unknown_pictures", pictures)
@@ -162,7 +162,7 @@ def _of_run(trained, arrays, unknown=None, pictures=None):
 
     model, task = trained.model, trained.task
     if unknown is not None:
-        unknown_images.check(model, task, task.classes, trained.file)
+        unknown_rule.check(model, task, task.classes, trained.file)
     if not isinstance(task, Classify) or task.multilabel:
         what = "several labels" if isinstance(task, Classify) else type(task).__name__
         raise ValueError(f"{ONE_LABEL} Received: {trained.file!r}, for {what}")

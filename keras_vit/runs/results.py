@@ -15,7 +15,7 @@ from keras_vit.export.quantize import CALIBRATED, FORMATS, check_calibrated
 from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
 from keras_vit.preparing.pixel_range import range_of, warn_unscaled
-from keras_vit.runs import unknown as unknown_images
+from keras_vit.runs import unknown_scores
 from keras_vit.runs.predictions import image_files
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import rundir, splits
@@ -65,7 +65,7 @@ def evaluate(
 
     trained = _changed(load_run(target), {} if changes is None else changes)
     if unknown is not None:
-        unknown_images.check_rule(trained)
+        unknown_scores.check_rule(trained)
         image_files([unknown])
     source = source_of(trained, split, arrays)
     artifacts, measured = {} if trained.in_memory else _exports(trained.home), {}
@@ -74,7 +74,7 @@ def evaluate(
         tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
     if unknown is not None:
-        measured[trained.file] |= unknown_images.measured(trained, source, unknown)
+        measured[trained.file] |= unknown_scores.measured(trained, source, unknown)
     return measured
 
 

@@ -92,6 +92,13 @@ def share_below(rule, value):
     return float(np.interp(value, rule["quantiles"], np.linspace(0, 1, len(rule["quantiles"]))))
 
 
+def area(known, others):
+    """Returns the area under the ROC curve of strangeness: how often an unknown image is stranger than a known one."""
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(np.repeat([0, 1], [len(known), len(others)]), np.concatenate([known, others])))
+
+
 def check_names(names):
     """Raises ValueError if a class is called as the answer for images of none."""
     if NONE in names:
