@@ -8,7 +8,7 @@ from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of, name_of
 from keras_vit.models.map_heads import head_of
-from keras_vit.models.metadata import stated_labels, stated_thresholds
+from keras_vit.models.metadata import stated_labels, stated_thresholds, stated_unknown
 from keras_vit.models.open_detector import is_open_detector
 from keras_vit.models.open_segmenter import is_open_segmenter
 from keras_vit.models.outputs import ends_in_features, num_classes, returns_probabilities
@@ -137,6 +137,11 @@ class Traits:
     def thresholds(self):
         """The thresholds of several labels, a list; `None` for other models."""
         return stated_thresholds(self.model)
+
+    @functools.cached_property
+    def unknown(self):
+        """The rule by which images are of none of its classes, a dictionary; `None` without one."""
+        return stated_unknown(self.model)
 
 
 def traits_of(model, rule, received=None, **must):

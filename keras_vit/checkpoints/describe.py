@@ -20,6 +20,7 @@ from keras_vit.checkpoints.formats import (
     huggingface_naflex,
     huggingface_vitpose,
     huggingface_yolos,
+    keras_hub,
     openai,
     rf_detr,
     timm,
@@ -66,6 +67,10 @@ FORMATS = (
     huggingface.FORMAT,
     torchvision.FORMAT,
     openai.FORMAT,
+    keras_hub.FORMAT,
+    keras_hub.DEIT,
+    keras_hub.DINOV2_SMOOTH,
+    keras_hub.DINOV2,
     own.FORMAT,
 )
 LIBRARIES = tuple(dict.fromkeys(form.library for form in FORMATS))

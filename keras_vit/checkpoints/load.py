@@ -66,7 +66,8 @@ def load_weights(
         source: A file (`.npz`, `.safetensors`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt`, `.pth.tar`), a
             directory with one, that of a run, `"https://..."`, or `"hf://owner/name"`.
         format: `"google"` (vit_jax, big_vision), `"timm"`, `"huggingface"`, `"torchvision"`, `"openai"` (CLIP's own
-            names), `"keras"` (this package's own), or `"auto"` to detect it by the tensors' names.
+            names), `"keras_hub"` (presets), `"keras"` (this package's own), or `"auto"` to detect it by the tensors'
+            names.
         head: `"require"`, or `"new"` to keep the model's head and ignore the source's; also to keep its registers, if
             the source has another number of them.
         resample: How to resample positions; see `keras_vit.utils.resampling.resize_matrix`. `None` for the method of

@@ -25,11 +25,12 @@ DRAWN = 32  # images, at most: all are in one figure
 Formats = Literal["float16", "dynamic", "int8", "int16x8"]
 
 
-def measure(run: Run, changes: Changes = (), *, split: Text = None) -> None:
+def measure(run: Run, changes: Changes = (), *, split: Text = None, unknown: Folder = None) -> None:
     """Evaluate a trained model and its exports on the test split.
 
     Args:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.
+        unknown: Folder of pictures of none of the classes: how many are found, of a model from calibrate --unknown.
     """
     from keras_vit import config
     from keras_vit.commands import scores
@@ -38,7 +39,7 @@ def measure(run: Run, changes: Changes = (), *, split: Text = None) -> None:
 
     model = trained.load_run(run)
     say(f"Measuring {model.file}, and what was exported of it")
-    measured = results.evaluate(model, split, changes=config.parse(changes))
+    measured = results.evaluate(model, split, changes=config.parse(changes), unknown=unknown)
     print("\n".join(scores.lines(measured, model.task, terminal())))
 
 
@@ -122,29 +123,43 @@ def _draw_images(model, to, drawing, others):
         print(path, flush=True)
 
 
-def write_calibrated(run: Run, *, to: File = None, overwrite: Flag = False) -> None:
+def write_calibrated(
+    run: Run, *, unknown: Number = None, unknown_pictures: Folder = None, to: File = None, overwrite: Flag = False
+) -> None:
     """Calibrate a classifier on the validation split, by temperature scaling, and write the model.
 
     Args:
+        unknown: Share of validation images that may be called "none of these", such as 0.05: sets that threshold.
+        unknown_pictures: Folder of pictures of other things, by which the better of two rules is chosen.
         to: File to write, which ends in .keras; calibrated.keras in the run's directory by default.
         overwrite: Replace what is there.
     """
     from keras_vit.runs import calibration, trained
-    from keras_vit.utils.files import check_free, replacing
+    from keras_vit.runs.unknown import vectors_file
+    from keras_vit.utils.files import check_free
 
     model = trained.load_run(run)
     path = to or model.home / "calibrated.keras"
     if path.suffix != ".keras":
         raise ValueError(f"`to` must end in .keras. Received: to={str(path)!r}")
     check_free(path, overwrite)
+    check_free(vectors_file(path), overwrite)
     say(f"Measuring {model.file} on the validation split")
-    result = calibration.calibrate(model)
+    result = calibration.calibrate(model, unknown=unknown, unknown_pictures=unknown_pictures)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        result.model.save(temporary)
+    result.save(path)
     before, after = result.error
     print(f"{path}: temperature {result.temperature:.3f}")
     print(f"expected calibration error on the validation split: {before:.2%}, now {after:.2%}")
+    if result.unknown is None:
+        return
+    for name, area in (result.areas or {}).items():
+        print(f"area under the ROC curve on {unknown_pictures}, by {name}: {area:.4f}")
+    rule = result.unknown
+    how = "" if result.areas else "; --unknown-pictures FOLDER would compare it with neighbours"
+    print(f'"none of these" by {rule["rule"]}, above {rule["threshold"]:.4g}, for {unknown:.1%} of known images{how}')
+    if result.vectors is not None:
+        print(f"{vectors_file(path)}: {len(result.vectors):,} vectors of training images, needed next to the model")
 
 
 def write_exports(

@@ -118,6 +118,7 @@ def facts(about, labels):
         **({"preprocessing": None} if takes_latents(about.model) else {}),
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if about.thresholds is None else {"thresholds": about.thresholds}),
+        **({} if about.unknown is None else {"unknown": about.unknown}),
         **getattr(about.model.layers[-1], "export_facts", lambda output_shape: {})(about.model.output_shape),
         WEIGHTS: weights_digest(about.model),
     }

@@ -100,6 +100,7 @@ def _signatures(about):
     shapes = about.inputs
     files = [*shapes] == ["images"] and shapes["images"][-1] in (1, 3) and about.range == checks.BYTES
     files = files and about.rule["resize"] != "pad"  # TensorFlow has no such filter
+    files = files and not (about.rule.get("as_floats") and about.rule["interpolation"] == "bicubic")  # it would be cut
     return ["serve", "serve_bytes"] if files else ["serve"]
 
 

@@ -1,5 +1,6 @@
 """What is saved with a model, such as the names of its classes, and the layer that keeps it."""
 
+import math
 import weakref
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ from keras_vit.utils import checks
 from keras_vit.utils.keras_private import call_of, calls_after
 from keras_vit.utils.warned import warn
 
-OUTPUT_METADATA = ("labels", "temperature", "thresholds")  # metadata that belong to the layers which make the outputs,
+OUTPUT_METADATA = ("labels", "temperature", "thresholds", "unknown")  # of the layers which make the outputs,
 ORDERLY = {  # operations after a head that leave each class in its place
     "Softmax", "Sigmoid", "Activation", "Dropout", "Identity", "Cast", "Average", "Add", "Multiply", "Subtract",
     "Divide", "TrueDivide", "Rescaling", "Negative", "LogSoftmax",
@@ -201,3 +202,17 @@ def stated_thresholds(model):
         return None
     fit = all(isinstance(value, (int, float)) and 0 <= value <= 1 for value in thresholds)
     return [float(value) for value in thresholds] if fit else None
+
+
+def stated_unknown(model):
+    """Returns the rule by which images are of none of a classifier's classes, a dictionary; `None` without one.
+
+    See `tasks.classify.unknown`. `None` also for metadata that are no such rule.
+    """
+    rule = metadata(model).get("unknown") if kinds.name_of(model) == "classes" else None
+    if not isinstance(rule, dict) or not isinstance(rule.get("quantiles"), (list, tuple)):
+        return None
+    scale = {"energy": "temperature", "neighbours": "k"}.get(rule.get("rule"))
+    numbers = [rule.get("threshold"), rule.get(scale), rule.get("rate"), *rule["quantiles"]]
+    fit = all(isinstance(each, (int, float)) and math.isfinite(each) for each in numbers)
+    return rule if fit and rule[scale] > 0 and len(rule["quantiles"]) > 1 else None

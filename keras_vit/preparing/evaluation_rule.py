@@ -72,7 +72,9 @@ def difference(first, second, size):
     """Returns the entries of a rule by which it prepares other images of `size` than another rule; `{}` if none."""
     mine, other = (_effective(rule, size) for rule in (first, second))
     unlike = [name for name in mine if mine[name] is not None and mine[name] != other[name]]
-    return {name: first[name] for name in unlike if first[name] != second.get(name)}  # what both say is no reason
+    return {
+        name: first.get(name) for name in unlike if first.get(name) != second.get(name)
+    }  # what both say is no reason
 
 
 def _effective(rule, size):
@@ -91,4 +93,5 @@ def _effective(rule, size):
         "interpolation": rule["interpolation"],
         "antialias": rule["antialias"] or rule["interpolation"] == "area",
         "full_size": full,
+        "as_floats": bool(rule.get("as_floats")) and (rule["antialias"] or rule["interpolation"] == "bicubic"),
     }

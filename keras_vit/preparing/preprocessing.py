@@ -19,6 +19,8 @@ from keras_vit.utils import checks
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
 from keras_vit.utils.resampling import resize_matrix
 
+TENSORFLOW = {"bilinear": "bilinear", "bicubic": "bicubic-table"}  # without antialiasing
+
 
 def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     """Resizes and crops images as the evaluation of the model's source did.
@@ -33,8 +35,10 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
     - `crop_pct`: a number from 0 to 1; for `"squash"` also a pair, for height and width.
     - `crop_offset`: where the crop begins if the rest is odd. `"round"`: at the rounded half of it, as torchvision and
       timm do. `"floor"`: at the half rounded down, as transformers does.
-    - `interpolation` and `antialias`: with `antialias` Pillow resizes, else TensorFlow's bilinear rule applies;
+    - `interpolation` and `antialias`: with `antialias` Pillow resizes, else TensorFlow's own rule applies;
       `"area"` averages areas.
+    - `as_floats`: that the source resizes floats by TensorFlow's rule, with `antialias` too, as KerasHub does: nothing
+      is rounded, and what bicubic interpolation puts beyond the range stays.
     - `full_size`: models whose patches do not divide this size, such as timm's with patches of 14 at 384 pixels,
       ignore its last rows and columns. Images are resized to `full_size`, then cut.
     - `aspect`: that the source keeps the aspect ratio; only `keras_vit.estimate_depth` and `predict` follow it. Sides
@@ -117,7 +121,7 @@ class Preparation:
 
         def both(pixels):
             shape = pixels.shape[:2]
-            return shape, _within(_resize(pixels, size_of(shape), self.rule), self.range)
+            return shape, _within(_resize(pixels, size_of(shape), self.rule), self.rule, self.range)
 
         return _open(image, self.shape[-1], both, self.range)
 
@@ -125,7 +129,7 @@ class Preparation:
         """Returns the pixels of an image, `(height, width, channels)`, resized and cropped."""
         height, width = self.size
         low = 0 if self.range is None else self.range[0]
-        return _within(_prepare(pixels, self.rule["full_size"], self.rule, low)[:height, :width], self.range)
+        return _within(_prepare(pixels, self.rule["full_size"], self.rule, low)[:height, :width], self.rule, self.range)
 
 
 def evaluation_rule(model):
@@ -187,15 +191,16 @@ def _prepare(image, size, rule, black=0):
     return image[top : top + size[0], left : left + size[1]]
 
 
-def _within(pixels, limits):
+def _within(pixels, rule, limits):
     """Returns resized pixels without what bicubic interpolation puts beyond the range, if that is known."""
-    return pixels if limits is None else np.clip(pixels, *limits)
+    return pixels if limits is None or rule.get("as_floats") else np.clip(pixels, *limits)
 
 
 def _resize(image, size, rule):
-    if not rule["antialias"] or rule["interpolation"] == "area":
+    method = f"{rule['interpolation']}-antialias" if rule["antialias"] else TENSORFLOW.get(rule["interpolation"])
+    if not rule["antialias"] or rule.get("as_floats") or rule["interpolation"] == "area":
         matrix = _areas if rule["interpolation"] == "area" else resize_matrix
-        rows, columns = (matrix(s, t, rule["interpolation"]) for s, t in zip(image.shape, size))
+        rows, columns = (matrix(s, t, method) for s, t in zip(image.shape, size))
         return np.matmul(columns, _weighted(rows, image)).astype("float32")
     from PIL import Image
 

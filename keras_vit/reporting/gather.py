@@ -113,7 +113,9 @@ def gather(target, arrays=None, most=10_000):
         else chosen
     )
     images = np.stack([chosen[i]["images"] for i in range(placed)])
-    outputs = _in_batches(run, images) if len(model.output_shape) == 2 and len(task.inputs) == 1 else None
+    outputs = (
+        _in_batches(view, images) if not task.whole and len(model.output_shape) == 2 and len(task.inputs) == 1 else None
+    )
     labels = np.array([chosen[i].get("labels", -1) for i in range(placed)])
     named = not class_names or labels.max(initial=0) < len(class_names)  # else task and data have different classes
     mapped = outputs is not None and placed > 3 and labels.min() >= 0 and named

@@ -15,6 +15,8 @@ from keras_vit.export.quantize import CALIBRATED, FORMATS, check_calibrated
 from keras_vit.models.inputs import fed
 from keras_vit.models.outputs import fitting, num_classes
 from keras_vit.preparing.pixel_range import range_of, warn_unscaled
+from keras_vit.runs import unknown_scores
+from keras_vit.runs.predictions import image_files
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import rundir, splits
 from keras_vit.training.devices import need_tensorflow
@@ -31,6 +33,7 @@ def evaluate(
     *,
     arrays: Any = None,
     changes: dict | None = None,
+    unknown: os.PathLike | str | None = None,
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
 
@@ -45,6 +48,10 @@ def evaluate(
             after `data.resize`, as in training. Those of a dataset may have any size for a run.
         changes: Other settings of the data, and of what is measured, such as `{"data.source": "folder:photos"}` or
             `{"task.metrics": ("f1", "auc")}`.
+        unknown: Folder of pictures of none of the classes, for a classifier that `calibrate` gave a threshold for them.
+            The model's file, not its exports, then also has the scores `"unknown_auroc"` (area under the ROC curve),
+            `"false_alarms"` (share of the split's images that are called "none of these") and `"unknown_found"` (share
+            of the folder's).
 
     Returns:
         A dictionary from files, or the name of a model, to dictionaries from scores, such as `"accuracy"`, to numbers.
@@ -57,12 +64,17 @@ def evaluate(
     from keras_vit.training import evaluation
 
     trained = _changed(load_run(target), {} if changes is None else changes)
+    if unknown is not None:
+        unknown_scores.check_rule(trained)
+        image_files([unknown])
     source = source_of(trained, split, arrays)
     artifacts, measured = {} if trained.in_memory else _exports(trained.home), {}
     for name, load in {trained.file: None, **artifacts}.items():
         run = trained.answering() if load is None else trained.task.answering(load(name)[0])
         tally, _ = evaluation.tally_of(run, trained.bound, source, trained.size)
         measured[str(name)] = tally.result()
+    if unknown is not None:
+        measured[trained.file] |= unknown_scores.measured(trained, source, unknown)
     return measured
 
 

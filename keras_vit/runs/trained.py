@@ -14,6 +14,7 @@ from keras_vit.config import cookbook
 from keras_vit.models.captioner import is_translator
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.outputs import labels_beside, logits_by, num_classes
+from keras_vit.runs import unknown
 from keras_vit.runs.alone import check_images, names_of, task_of
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training import rundir
@@ -76,7 +77,7 @@ class Trained:
         """
         path = self.run and self.home == self.run and self.run / rundir.LEARNER  # the last epoch's
         own = self.task.viewer(rundir.read_model(path)) if path and path.exists() else None
-        own = own or self.answering(eager)
+        own = own or self._seeing(eager)
         if averaged_views(self.task) > 1:
             from keras_vit.data.views import averaged
 
@@ -84,6 +85,15 @@ class Trained:
         if not self.task.whole:
             return own
         return tiled(own, self.size, finish=finish, beside=self.task.beside and self.task.beside(self.size))
+
+    def _seeing(self, eager):
+        """Returns `answering`, with a column more where a rule for unknown images needs it."""
+        rule = getattr(self.task, "unknown", None)
+        return (
+            self.answering(eager)
+            if rule is None or rule["rule"] == unknown.rules.ENERGY
+            else unknown.viewing(self, rule)
+        )
 
     def answering(self, eager=False):
         """Returns the function from inputs to what is scored and answered; arguments as in `forward`."""

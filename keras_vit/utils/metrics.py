@@ -100,6 +100,7 @@ def _parts(name):
 
 SHARES = (
     *("accuracy", "iou", "top-1", "calibration", "exact_match", "exact match", "error_rate", "error rate"),
+    *("false_alarms", "unknown_found"),
     *("recall_at", "recall at", "chance_at", "chance of recall", "r@", "delta1", "share of"),
 )  # in the names of scores, and in recipes' words for them
 OWN = "its own"  # the unit of the number itself
@@ -143,4 +144,7 @@ WORDS = {
     "frechet": ("Fréchet distance", ""),
     "thumbnail_frechet": ("Fréchet distance of thumbnails", ""),
     "knn_accuracy": ("20-NN accuracy", ""),
+    "unknown_auroc": ("area under the ROC curve of unknown images", ""),
+    "false_alarms": ('share of images called "none of these"', ""),
+    "unknown_found": ("share of unknown images found", ""),
 }  # a score's words and unit, by its name

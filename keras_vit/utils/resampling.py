@@ -91,6 +91,7 @@ def _cubic(a):
     return kernel
 
 
+STEPS = 1024  # in TensorFlow's table of cubic weights
 METHODS = {
     #                     kernel, half its width, whether it widens when shrinking, pixels beyond the edge, and what
     #                     is added to the target's length to find the scale; `None` keeps both ends
@@ -100,6 +101,7 @@ METHODS = {
     "bicubic-antialias":  (_cubic(-0.5), 2, True, "leave", 0),
     "bicubic-offset":     (_cubic(-0.75), 2, False, "repeat", 0.1),
     "bicubic-corners":    (_cubic(-0.75), 2, False, "repeat", None),
+    "bicubic-table":      (_cubic(-0.5), 2, False, "leave", 0),
     "jax-linear":         (_triangle, 1, True, "leave", 0),
     "jax-cubic":          (_cubic(-0.5), 2, True, "leave", 0),
     "zoom":               (_triangle, 1, False, "repeat", None),
@@ -120,6 +122,7 @@ def resize_matrix(source, target, method):
             - `"bilinear-antialias"`, `"bicubic-antialias"`: the same with `antialias=True` (timm's own files: bicubic).
             - `"bicubic-offset"`: the same by a factor of `(target + 0.1) / source` (the authors of DINO and DINOv2).
             - `"bicubic-corners"`: the same with `align_corners=True` (torchvision).
+            - `"bicubic-table"`: TensorFlow's `"bicubic"` without antialiasing, which rounds places to `STEPS` a sample.
             - `"jax-linear"`, `"jax-cubic"`: `jax.image.resize` (big_vision, FlexiViT: linear).
 
     Returns:
@@ -133,6 +136,9 @@ def resize_matrix(source, target, method):
     scale = source / (target + (offset or 0))
     width = max(scale, 1) if widen else 1
     place = np.linspace(0, source - 1, target) if offset is None else (np.arange(target) + 0.5) * scale - 0.5
+    if method == "bicubic-table":
+        place = (np.arange(target, dtype="float32") + np.float32(0.5)) * np.float32(scale) - np.float32(0.5)
+        place = np.floor(place) + np.round((place - np.floor(place)) * STEPS) / np.float64(STEPS)
     place = place[:, None]
     beyond = int(np.ceil(reach * width)) + 1 if edge == "repeat" else 0
     weights = kernel((place - np.arange(-beyond, source + beyond)) / width)  # (target, beyond + source + beyond)

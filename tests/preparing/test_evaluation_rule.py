@@ -43,6 +43,8 @@ def test_what_prepares_other_images():
         ({**crop, "crop_pct": 0.9}, crop, {"crop_pct": 0.9}),
         (rule(resize="aspect"), crop, {"resize": "aspect"}),
         (rule(full_size=[230, 230]), rule(), {"full_size": [230, 230]}),
+        (rule(as_floats=True), rule(), {}),  # bilinear, and nothing to round
+        (rule(as_floats=True, antialias=True), rule(antialias=True), {"as_floats": True}),
     ]
     found = [difference(ours, theirs, (224, 224)) for ours, theirs, _ in cases]
     assert found == [expected for *_, expected in cases]

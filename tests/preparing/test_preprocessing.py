@@ -128,11 +128,18 @@ def test_direct_with_pillow():
     np.testing.assert_array_equal(found[0], np.asarray(expected))
 
 
-def test_direct_is_tensorflow_s():
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
+def test_direct_is_tensorflow_s(interpolation, antialias):
     tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-    found = preprocess(model(DIRECT, size=(12, 64)), [PHOTO])
-    np.testing.assert_allclose(found[0], tf.image.resize(PHOTO, (12, 64)).numpy(), atol=1e-3)
-    np.testing.assert_array_equal(preprocess(model(size=(12, 64)), [PHOTO]), found)  # the rule of a model without one
+    rule = {**DIRECT, "interpolation": interpolation, "antialias": antialias}
+    theirs = tf.image.resize(PHOTO, (12, 64), interpolation, antialias=antialias).numpy()
+    floats = preprocess(model({**rule, "as_floats": True}, size=(12, 64)), [PHOTO])
+    np.testing.assert_allclose(floats[0], theirs, atol=1e-3)
+    if not antialias:  # else Pillow rounds
+        found = preprocess(model(rule, size=(12, 64)), [PHOTO])
+        np.testing.assert_allclose(found[0], np.clip(theirs, 0, 255), atol=1e-3)
+    np.testing.assert_array_equal(*(preprocess(model(rule), [PHOTO]) for rule in (DIRECT, {})))  # of one without a rule
 
 
 def test_rectangles_are_covered_and_cut():

@@ -10,7 +10,8 @@ import urllib.parse
 
 import keras
 
-from keras_vit.checkpoints.files import pipeline, repository
+from keras_vit.checkpoints.files import keras_hub, pipeline, repository
+from keras_vit.checkpoints.files.settings import MAX_JSON
 from keras_vit.checkpoints.files.wrapped import GENERATION, OPEN_CLIP
 from keras_vit.utils import checks, downloads, files
 
@@ -52,8 +53,10 @@ def fetch(source, *, sha256=None, cache_dir=None, part=None):
     scheme, mark, _ = str(source).partition("://")
     scheme = scheme.lower() if mark else "path"
     if not isinstance(source, (str, os.PathLike)) or not source or scheme not in ("path", "https", "http", "hf"):
+        kaggle = f" Pass the folder of kagglehub.model_download({source[9:]!r})." if scheme == "kaggle" else ""
         raise ValueError(
             f"`source` must be a path, https://, http:// or hf:// address. Received: source={checks.shown(source)}"
+            f"{kaggle}"
         )
     if scheme in ("https", "http"):
         home = os.environ.get("KERAS_HOME") or os.path.join("~", ".keras")  # as `get_file` documents it
@@ -121,6 +124,8 @@ def _from_hub(source, cache, part):
     """Downloads the settings of a repository, and its weights of the first kind that it has."""
     if trained := repository.trained_in(source, cache):
         return trained
+    if keras_hub.is_preset(downloads.snapshot(source, [keras_hub.METADATA], cache, MAX_JSON)):
+        return downloads.snapshot(source, [*keras_hub.FILES], cache, repository.LARGEST)
     for weights in _WEIGHTS:
         folder = downloads.snapshot(source, [*_SETTINGS, *pipeline.SETTINGS, *weights], cache)
         if pipeline.is_pipeline(folder):
@@ -129,7 +134,7 @@ def _from_hub(source, cache, part):
             return folder
     raise FileNotFoundError(
         f"{source!r} has no weights: neither {_WEIGHTS[0][0]} nor {_WEIGHTS[1][0]}. An adapter of PEFT must be merged "
-        "into its base model first; KerasHub's models are not read."
+        "into its base model first."
     )
 
 

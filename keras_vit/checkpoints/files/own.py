@@ -18,7 +18,7 @@ from keras_vit.models.vilt import WORDS_METADATA
 from keras_vit.utils.packed import check_packed
 
 JOBS = "jobs"  # names of the jobs of a head for several
-HEAD_METADATA = ("temperature", "thresholds", JOBS, GIVES)  # metadata that belongs to a head
+HEAD_METADATA = ("temperature", "thresholds", "unknown", JOBS, GIVES)  # metadata that belongs to a head
 ROWS = (Row("{path}", "{path}", SAME),)
 SAVED = "the saved model"
 # Patterns of names of tasks' own layers.

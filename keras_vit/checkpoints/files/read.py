@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import safetensors
 
-from keras_vit.checkpoints.files import pytorch
+from keras_vit.checkpoints.files import keras_hub, pytorch
 from keras_vit.checkpoints.files.npz import as_float32, check_inflation, open_npz
 from keras_vit.checkpoints.files.repository import RUN, TRAINED, trained_at
 from keras_vit.checkpoints.files.settings import one_error, read_json
@@ -37,10 +37,6 @@ SUFFIXES = (".safetensors", ".npz", *pytorch.SUFFIXES, ".keras", ".h5")
 CONFIGS = ("config.json", "preprocessor_config.json", "processor_config.json")
 FIRST = {"text": FIRST_OF_TEXT, **JOINING, **AUTOENCODER}  # where other parts begin
 WHOLE = ("model.safetensors", "diffusion_pytorch_model.safetensors", "pytorch_model.bin", "diffusion_pytorch_model.bin")
-KERAS_HUB = (
-    "it is a model of KerasHub, whose weights have other names. Load it with keras_hub, or load its source here, such "
-    "as 'hf://google/vit-base-patch16-224'"
-)
 
 
 class Checkpoint(NamedTuple):
@@ -166,7 +162,8 @@ def open_files(path):
 
     Args:
         path: A `.safetensors`, `.npz`, `.keras`, `.h5`, `.pth`, `.pt`, `.bin`, `.ckpt` or `.pth.tar` file; a directory
-            with one, or with shards and `model.safetensors.index.json`; or the directory of a run.
+            with one, or with shards and `model.safetensors.index.json`; a preset of KerasHub; or the directory of a
+            run.
 
     Yields:
         `Files`.
@@ -181,7 +178,7 @@ def open_files(path):
         shapes, readers, notes, remarks = {}, {}, {}, []
         for file in files:
             with one_error(file):
-                file_shapes, reader, file_notes = stack.enter_context(_OPENERS[file.suffix](regular(file)))
+                file_shapes, reader, file_notes = stack.enter_context(_open(file))
                 remarks += file_notes.pop("remarks", ())
             twice = sorted(set(file_shapes) & set(shapes))
             if twice:
@@ -204,6 +201,10 @@ def open_files(path):
         yield Files(path, suffix, None if suffix in (".npz", ".keras") else folder, shapes, read, notes, tuple(remarks))
 
 
+def _open(file):
+    return keras_hub.open_preset(file) if file.is_dir() else _OPENERS[file.suffix](regular(file))
+
+
 def _files(path):
     """Returns the files of a checkpoint: one, or its shards."""
     if not path.exists():
@@ -214,8 +215,8 @@ def _files(path):
         if path.suffix not in _OPENERS:
             raise ValueError(f"A checkpoint's name must end in one of {', '.join(SUFFIXES)}. Received: {str(path)!r}")
         return [path]
-    if "keras_hub_version" in read_json(path / "metadata.json"):
-        raise ValueError(f"{str(path)!r} cannot be read: {KERAS_HUB}.")
+    if keras_hub.is_preset(path):
+        return [path]
     path = trained_at(path) or path
     if path.suffix == ".keras":
         return [path]
@@ -276,7 +277,7 @@ def _open_keras(path):
     with zipfile.ZipFile(path) as archive:
         check_inflation(path, sum(member.file_size for member in archive.infolist()))
         if "config.json" in archive.namelist() and b"keras_hub" in archive.read("config.json"):
-            raise ValueError(KERAS_HUB)
+            raise ValueError(keras_hub.refusal(why="and only its presets are read, as save_to_preset writes them"))
     return own.open_keras(path)
 
 

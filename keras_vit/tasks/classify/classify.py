@@ -8,6 +8,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vit.models.backbone import keeper
+from keras_vit.models.metadata import stated_unknown
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.class_names import named_by, numbered
@@ -15,6 +17,7 @@ from keras_vit.tasks.classify import class_tally, distillation, keras_metrics
 from keras_vit.tasks.classify.balance import label_weights
 from keras_vit.tasks.classify.labels import Labels
 from keras_vit.tasks.classify.several import SeveralLabels
+from keras_vit.tasks.classify.unknown import NONE, share_below, strangeness
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.shown import words
 from keras_vit.utils.checked import number, only_with
@@ -32,6 +35,7 @@ class Classify(Task):
     """
 
     measured = ("metrics",)
+    unknown = None  # no option: a trained model's rule for images of none of its classes, see `unknown`
 
     loss: Literal["softmax", "sigmoid", "asymmetric"] | None = None  # softmax; sigmoid for several labels
     head_bias: float | None = None  # initial bias of the head; -log(classes) suits a sigmoid
@@ -93,7 +97,9 @@ class Classify(Task):
         return numbered(self, arguments)
 
     def of_model(self, model):
-        return dataclasses.replace(self, **self.labels.of_model(model))
+        task = dataclasses.replace(self, **self.labels.of_model(model))
+        object.__setattr__(task, "unknown", None if self.multilabel else stated_unknown(model))
+        return task
 
     def fits(self, model):
         """Returns whether the model's output, `(batch, classes)`, has as many logits as the task has classes."""
@@ -139,9 +145,17 @@ class Classify(Task):
         return self.labels.probabilities(outputs)
 
     def answer(self, output):
-        """Returns the probability of each class, 0..1, by name, the most important first, from logits, `(classes,)`."""
-        certainty, names = self.probabilities(output), distinct(self.classes)
-        return {names[i]: float(certainty[i]) for i in self.labels.order(certainty)}
+        """Returns the probability of each class, 0..1, by name, the most important first, from logits, `(classes,)`.
+
+        Of an image of none of the classes, "none of these" comes first, with the share of validation images that are
+        less strange.
+        """
+        certainty, names = self.probabilities(np.asarray(output)[: len(self.classes)]), distinct(self.classes)
+        answer = {names[i]: float(certainty[i]) for i in self.labels.order(certainty)}
+        strange = self.unknown and strangeness(self.unknown, output, len(self.classes))
+        if strange is None or strange <= self.unknown["threshold"]:
+            return answer
+        return {NONE: share_below(self.unknown, strange), **answer}
 
     def thresholds_by_name(self):
         """Returns the threshold of each class, 0..1, by its name in `answer`; empty with one label per image."""
@@ -187,6 +201,11 @@ class OneLabel(Labels):
         end = end_of(model)
         single = model.output_shape[-1] == 1  # which `logits_by` turns into two logits
         return {"loss": end} if end and not single else {}
+
+    def forget(self, model):
+        """Removes the rule for images of no class from the metadata of a model with loaded weights."""
+        if (layer := keeper(model)) is not None:
+            layer.metadata.pop("unknown", None)
 
     def compiled(self, source):
         weights = label_weights(source) if self.task.class_weights else None
