@@ -1,0 +1,144 @@
+"""Finds what is wrong with a data set: copies, leaks between splits, wrong labels, outliers, unreadable files."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_vit.inspecting import exact, findings, graph, outliers, pixels, writing
+from keras_vit.inspecting import labels as judging
+from keras_vit.inspecting import near as nearly
+from keras_vit.inspecting.findings import Finding
+from keras_vit.inspecting.opening import opened
+from keras_vit.inspecting.pictures import NONE, Pictures
+from keras_vit.utils import checks
+
+VECTORS = "the index of a model, which the command embed writes"
+
+
+class Inspection(NamedTuple):
+    """What was found in a data set."""
+
+    findings: list[Finding]  # by kind, the surest of each first
+    left_out: list[str]  # kinds that could not be looked for, and why
+    pictures: Pictures
+
+    def counts(self):
+        """Returns the number of findings of each kind, a dictionary."""
+        kinds = [one.kind for one in self.findings]
+        return {kind: kinds.count(kind) for kind in findings.KINDS}
+
+
+def inspect_index(
+    index: Any,
+    labels: Sequence[str] | None = None,
+    *,
+    splits: Sequence[str] | None = None,
+    recipe: Any = None,
+    folder: str | os.PathLike | None = None,
+    near: float | None = None,
+    to: str | os.PathLike | None = None,
+    overwrite: bool = False,
+) -> Inspection:
+    """Finds copies, leaks between splits, labels that are likely wrong, outliers and unreadable files.
+
+    Nothing is changed or deleted. Exact and near copies are found by pixels, of all formats that are read; near ones,
+    also by the vectors of an index. Wrong labels and outliers need vectors.
+
+    Args:
+        index: An `Index`, or the path of its file; or a folder, whose pictures are compared by their pixels; or a
+            recipe, its name or its file, whose training, validation and test data are inspected.
+        labels: Class of each picture, `None` for those without. By default those of the recipe, of a table next to the
+            pictures, or the class folders.
+        splits: Split of each picture, such as `"train"`. By default those of the recipe, or the folders `train`,
+            `validation` and `test`.
+        recipe: A recipe of the same files, which says their labels and splits.
+        folder: Where the folder of the index is now, if it was moved.
+        near: Cosine similarity from which on two vectors are of nearly equal pictures, whatever their pixels are.
+            `None` to decide by pixels among neighbors; where the pictures are not there, by a tenth of the usual
+            distance to the tenth neighbor.
+        to: Folder for `findings.csv` and `findings.html`; `None` to write nothing.
+        overwrite: Whether to replace these files.
+
+    Returns:
+        An `Inspection`: `findings`, rows with the fields `kind`, `file`, `other`, `label`, `suggested`, `score`,
+        `split`, `other_split` and `why`; and `left_out`, what could not be looked for. The score of copies is how alike
+        they are, at most 1; of a label, how much likelier another one is; of an outlier, how many times the usual
+        distance it is away.
+
+    Raises:
+        ValueError: For fewer than two pictures, labels or splits of another number, or an index of patch tokens.
+        FileNotFoundError: If there is no such file, folder or recipe.
+        FileExistsError: If there are findings in the folder already, unless `overwrite`.
+        ImportError: With `to`, if jinja2 is not installed.
+    """
+    checks.switch(overwrite=overwrite)
+    if near is not None:
+        checks.rate(near=near)
+    place = None if to is None else writing.place(to, overwrite)
+    pictures, vectors = opened(index, labels, splits, recipe, folder)
+    found = Inspection(*_found(pictures, vectors, near), pictures)
+    if place is not None:
+        writing.write(place, found)
+    return found
+
+
+def _found(pictures, vectors, similarity):
+    """Returns the findings, and what could not be looked for."""
+    left_out, found = [*pictures.left_out], [_unread(*item) for item in pictures.unread.items()]
+    groups, rows = exact.alone(len(pictures)), np.arange(len(pictures))
+    thumbs = grays = None
+    if pictures.images is not None:
+        scanned = pixels.scan(pictures)
+        found += [findings.single("unreadable", pictures, i, None, why) for i, why in scanned.faults.items()]
+        rows = np.delete(rows, [*scanned.faults])
+        groups = exact.groups(scanned.digests, pictures.splits)
+        thumbs, grays = scanned.thumbs, scanned.grays
+        found += exact.find(pictures, groups, rows)
+    if pictures.splits is None:
+        left_out.append("Leaks: no folders of splits, such as train and test; a recipe may name the splits")
+    different = rows[groups.first[rows]]  # of equal pictures one for each split
+    pairs = nearly.Pairs(pictures.ranks, groups)
+    if thumbs is not None and len(different) > 1:
+        plain = nearly.add_alike(pairs, thumbs, different)
+        if plain:
+            left_out.append(f"Near copies among {plain:,} plain pictures, which look alike anyway")
+    if vectors is None:
+        left_out.append(f"Near copies by vectors, labels and outliers: they need {VECTORS}")
+    elif len(different) > 1:
+        web = graph.graph(vectors[different])
+        if thumbs is None or similarity is not None:
+            nearly.add_close(pairs, web, different, similarity)
+        else:
+            nearly.add_crops(pairs, web, grays, different)
+        found += _by_vectors(pictures, vectors, web, different, groups, left_out)
+    return findings.ordered([*found, *pairs.findings(pictures)]), left_out
+
+
+def _by_vectors(pictures, vectors, web, rows, groups, left_out):
+    """Yields findings that need vectors."""
+    if len(rows) < outliers.FEWEST:
+        left_out.append(f"Outliers: they need {outliers.FEWEST} different pictures, and there are {len(rows)}")
+    else:
+        yield from outliers.find(pictures, web, rows)
+    if pictures.labels is None:
+        left_out.append("Labels: the pictures are in no class folders, and no table or recipe names their classes")
+        return
+    of = pictures.labels[rows]
+    classes = np.unique(of[of != NONE])
+    few = len(classes) - len(judging.trusted(of[of != NONE]))
+    if len(classes) < 2 or few == len(classes):
+        count = "one class" if len(classes) == 1 else f"{len(classes)} classes"
+        left_out.append(
+            f"Labels: they need two classes, one of them of {judging.FEWEST} different pictures, and there is "
+            f"{count} of {len(of)}"
+        )
+        return
+    if few:
+        left_out.append(f"Labels of {few:,} classes with fewer than {judging.FEWEST} different pictures")
+    yield from judging.find(pictures, vectors, web, rows, groups)
+
+
+def _unread(name, why):
+    return Finding("unreadable", name, "", "", "", None, "", "", why)

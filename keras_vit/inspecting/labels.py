@@ -1,0 +1,88 @@
+"""Labels that are likely wrong: confident learning (Northcutt et al. 2019, arXiv:1911.00068), and the neighbors."""
+
+import numpy as np
+
+from keras_vit.inspecting import findings, probabilities
+from keras_vit.inspecting.pictures import NONE
+from keras_vit.tasks.pretrain.neighbors import votes
+
+FEWEST = 2 * probabilities.FOLDS  # different pictures of a class whose labels are judged
+
+
+def find(pictures, vectors, graph, rows, groups):
+    """Yields the `Finding` of each label that the classifier and the neighbors contradict.
+
+    Args:
+        pictures: `Pictures` with labels.
+        vectors: Of all pictures.
+        graph: The `Graph` of the vectors of `rows`.
+        rows: Positions of different pictures.
+        groups: `exact.Groups` of all pictures.
+    """
+    labels = pictures.labels[rows]
+    known = np.flatnonzero(labels != NONE)
+    judged = known[np.isin(labels[known], trusted(labels[known]))]
+    places, classes = np.unique(labels[known], return_inverse=True)  # classes without a picture here are none
+    found = probabilities.fit(vectors[rows[known]], classes, groups.of[rows[known]])
+    suggested, margins = contradicted(found, vectors[rows[known]], classes)
+    numbers = np.full(len(rows), NONE)
+    numbers[known] = classes
+    for i in np.flatnonzero((suggested != NONE) & np.isin(known, judged)):
+        row = known[i]
+        if not agree(numbers, graph, row, classes[i], len(places)):
+            name = pictures.class_names[places[suggested[i]]]
+            yield findings.single("label", pictures, rows[row], float(margins[i]), "classifier and neighbors", name)
+
+
+def trusted(labels):
+    """Returns the classes that have enough pictures."""
+    classes, counts = np.unique(labels, return_counts=True)
+    return classes[counts >= FEWEST]
+
+
+def contradicted(found, vectors, classes):
+    """Returns the class that confident learning suggests for each picture, `NONE` for its own, and how sure it is.
+
+    A class is likely for a picture if its probability is at least the mean probability of this class over the pictures
+    that have its label. The likeliest of these is suggested.
+
+    Args:
+        found: `OutOfFold` classifiers.
+        vectors: `(n, width)`.
+        classes: Class indices, `(n,)`.
+
+    Returns:
+        int `(n,)`; and float `(n,)`, the probability of the suggested class without that of the label.
+    """
+    own = np.concatenate(
+        [each[np.arange(len(rows)), classes[rows]] for rows, each in probabilities.blocks(found, vectors)]
+    )
+    sums = np.bincount(classes, own, found.classes)
+    means = sums / np.maximum(np.bincount(classes, minlength=found.classes), 1)
+    suggested, margins = np.full(len(classes), NONE), np.zeros(len(classes))
+    for rows, each in probabilities.blocks(found, vectors):
+        likely = np.where(each >= means, each, -1.0)
+        best = likely.argmax(1)
+        highest = likely[np.arange(len(rows)), best]
+        other = (best != classes[rows]) & (highest > own[rows])
+        suggested[rows[other]] = best[other]
+        margins[rows] = highest - own[rows]
+    return suggested, margins
+
+
+def agree(classes, graph, row, label, count):
+    """Returns whether the neighbors of a picture vote for its label; those without a label do not vote.
+
+    Args:
+        classes: Class of each picture of the graph, or `NONE`.
+        graph: The `Graph`.
+        row: Position of the picture.
+        label: Its class.
+        count: Number of classes.
+    """
+    near = graph.neighbors[row]
+    voting = classes[near] != NONE
+    if not voting.any():
+        return False
+    sums = votes(1 - graph.distances[row][None, voting], classes[near][None, voting], count)[0]
+    return sums.argmax() == label
