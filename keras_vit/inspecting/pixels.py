@@ -49,7 +49,7 @@ def scan(pictures):
                 records[i] = found
     for i in faults:
         records[i] = np.zeros((), records.dtype)
-    return Scanned(records["digest"], records["thumb"], records["gray"], faults)
+    return Scanned(records["digest"], records["thumb"], records["gray"], dict(sorted(faults.items())))
 
 
 def pixels_of(image):

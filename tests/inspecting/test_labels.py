@@ -1,0 +1,50 @@
+import numpy as np
+
+from keras_vit.inspecting import exact, labels, probabilities
+from keras_vit.inspecting.graph import Graph, graph
+from keras_vit.inspecting.pictures import NONE, Pictures
+
+
+class Fixed:
+    """Probabilities that are given, in the place of classifiers."""
+
+    classes = 3
+
+
+def test_confident_learning_is_that_of_the_paper(monkeypatch):
+    """Worked out by hand. Thresholds, the mean probability of each class over its pictures: 0.6, 0.7 and 0.8."""
+    each = np.array(
+        [
+            [0.9, 0.1, 0.0],
+            [0.1, 0.8, 0.1],  # of class 0, above the threshold of class 1
+            [0.8, 0.2, 0.0],
+            [0.2, 0.7, 0.1],
+            [0.0, 0.2, 0.8],
+            [0.35, 0.65, 0.0],  # of class 0, below the threshold of class 1: not sure enough
+        ]
+    )
+    each[5] = [0.6, 0.4, 0.0]
+    classes = np.array([0, 0, 0, 1, 2, 0])
+    monkeypatch.setattr(probabilities, "blocks", lambda *_: [(np.arange(3), each[:3]), (np.arange(3, 6), each[3:])])
+    suggested, margins = labels.contradicted(Fixed, None, classes)
+    assert suggested.tolist() == [NONE, 1, NONE, NONE, NONE, NONE]
+    np.testing.assert_allclose(margins[1], 0.7)
+
+
+def test_both_must_contradict():
+    near = Graph(np.array([[1, 2], [0, 2], [0, 1]]), np.full((3, 2), 0.1, "float32"))
+    assert labels.agree(np.array([0, 0, 0]), near, 0, 0, 2) and not labels.agree(np.array([0, 1, 1]), near, 0, 0, 2)
+    assert not labels.agree(np.array([0, NONE, NONE]), near, 0, 0, 2)
+    assert labels.agree(np.array([0, NONE, 0]), near, 0, 0, 2)
+
+
+def test_pictures_without_a_label_and_rare_classes_are_not_judged():
+    rng = np.random.default_rng(0)
+    kinds = np.arange(90) % 3
+    vectors = rng.normal(0, 0.2, (90, 6)) + np.eye(6)[kinds]
+    texts = [("a", "b", None)[kind] for kind in kinds]
+    texts[0], texts[2] = "b", "rare"
+    pictures = Pictures([str(i) for i in range(90)], []).labeled(texts)
+    found = [*labels.find(pictures, vectors, graph(vectors), np.arange(90), exact.alone(90))]
+    assert [(one.file, one.label, one.suggested) for one in found] == [("0", "b", "a")]
+    assert found[0].score > 0.5
