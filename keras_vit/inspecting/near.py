@@ -1,5 +1,7 @@
 """Nearly equal pictures: those that look alike, and neighbors in the space of vectors of which one is a crop."""
 
+import itertools
+
 import numpy as np
 
 from keras_vit.inspecting import crops, findings, hashes
@@ -116,9 +118,10 @@ def add_crops(pairs, graph, grays, rows):
     blocks = (np.arange(start, min(start + BLOCK, len(first))) for start in range(0, len(first), BLOCK))
     for block in counted(blocks, len(first), "comparing neighbors", after=2.0):
         one, other = first[block], second[block]
-        scores, mirrored = crops.likeness(grays[one], grays[other])
-        for how, chosen in (("a crop", ~mirrored), ("a crop, mirrored", mirrored)):
-            kept = chosen & (scores >= PART)
+        scores, parts, mirrored = crops.likeness(grays[one], grays[other])
+        for part, flipped in itertools.product((False, True), repeat=2):
+            kept = (parts == part) & (mirrored == flipped) & (scores >= PART)
+            how = f"{'a crop' if part else 'look alike'}{', mirrored' if flipped else ''}"
             pairs.add(one[kept], other[kept], scores[kept], how)
 
 

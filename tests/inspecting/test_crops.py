@@ -22,15 +22,16 @@ def test_a_part_is_found_wherever_it_is(share):
     images = [picture(i, 64) for i in range(20)]
     parts = [part(image, share, rng) for image in images]
     for first, second in ((images, parts), (parts, images)):
-        scores, mirrored = crops.likeness(grays(first), grays(second))
+        scores, is_part, mirrored = crops.likeness(grays(first), grays(second))
         assert scores.min() > near.PART and not mirrored.any()
-    scores, mirrored = crops.likeness(grays(images), grays([each[:, ::-1] for each in parts]))
+        assert is_part.any() == (share < 1) and (share > 0.8 or is_part.all())
+    scores, _, mirrored = crops.likeness(grays(images), grays([each[:, ::-1] for each in parts]))
     assert scores.min() > near.PART and mirrored.all()
 
 
 def test_other_pictures_are_no_parts():
     images = grays([picture(i) for i in range(60)])
-    scores, _ = crops.likeness(np.repeat(images, 60, 0), np.tile(images, (60, 1, 1)))
+    scores, *_ = crops.likeness(np.repeat(images, 60, 0), np.tile(images, (60, 1, 1)))
     scores = scores.reshape(60, 60)
     assert scores[np.eye(60, dtype=bool)].min() == 1 and scores[~np.eye(60, dtype=bool)].max() < near.PART
 
