@@ -43,13 +43,13 @@ def _is_recipe(source):
 
     if isinstance(source, Recipe):
         return True
-    path = checks.path("source", source)
+    path = checks.path("index", source)
     return not path.is_dir() and (path.suffix == ".py" or str(source) in list_recipes())
 
 
 def of_folder(folder):
     """Returns the `Pictures` of a folder."""
-    folder = checks.path("source", folder)
+    folder = checks.path("index", folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {str(folder)!r}, and no recipe and no index of that name.")
     paths = in_folder(folder)
