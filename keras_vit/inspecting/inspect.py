@@ -106,7 +106,9 @@ def _found(pictures, vectors, similarity):
             left_out.append(f"Near copies among {plain:,} plain pictures, which look alike anyway")
     if vectors is None:
         left_out.append(f"Near copies by vectors, labels and outliers: they need {VECTORS}")
-    elif len(different) > 1:
+    elif len(different) < 2:
+        left_out.append(f"Labels and outliers: they need two different pictures, and there is {len(different)}")
+    else:
         web = graph.graph(vectors[different])
         if thumbs is None or similarity is not None:
             nearly.add_close(pairs, web, different, similarity)

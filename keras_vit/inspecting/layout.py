@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 
+from keras_vit.utils.checks import shown
 from keras_vit.utils.folders import SPLITS
 
 OBJECTS = "images"  # the folder of images next to one of masks, annotations or labels, which are no classes
@@ -33,7 +34,7 @@ def laid_out(pictures):
         folders = [None if beside and parts and parts[0] != OBJECTS else parts for parts in folders]
         classes = set() if beside else classes
     kept = [i for i, parts in enumerate(folders) if parts is not None]
-    found = pictures.part(kept)
+    found = pictures.part(kept, "in folders of masks, annotations and the like")
     if splits is not None:
         found = found.divided([splits[i] for i in kept])
     said = _from_tables(found)
@@ -82,27 +83,32 @@ def as_in(pictures, others):
             f"`recipe` must be of the files that are inspected. Received: one of {str(others.folder)!r} for "
             f"{str(pictures.folder)!r}"
         )
-    pictures = pictures.part(kept).labeled([others.label(found[i]) for i in kept], others.table)
+    pictures = pictures.part(kept, "that the recipe does not read").labeled(
+        [others.label(found[i]) for i in kept], others.table
+    )
     pictures = pictures.divided([others.split(found[i]) for i in kept])
     return dataclasses.replace(pictures, unread=pictures.unread | others.unread)
 
 
-def with_given(pictures, labels, splits):
+def with_given(pictures, labels, splits, count=None):
     """Returns `Pictures` with labels and splits that the caller gives, a text for each picture; `None` keeps theirs.
 
+    Args:
+        pictures: `Pictures`.
+        labels, splits: Lists of texts, or `None`.
+        count: Number of all pictures, of which these may be a part.
+
     Raises:
-        ValueError: If they are not as many as the pictures.
+        ValueError: If they are not as many.
     """
+    count = count or len(pictures)
     for name, texts in (("labels", labels), ("splits", splits)):
         if texts is None:
             continue
         texts = texts.tolist() if isinstance(texts, np.ndarray) else texts
-        if not isinstance(texts, (list, tuple)) or len(texts) != len(pictures):
-            from keras_vit.utils.checks import shown
-
-            count = len(texts) if isinstance(texts, (list, tuple)) else shown(texts)
-            raise ValueError(
-                f"`{name}` must be a list, one for each of the {len(pictures)} pictures. Received: {count}"
-            )
+        if not isinstance(texts, (list, tuple)) or len(texts) != count:
+            given = len(texts) if isinstance(texts, (list, tuple)) else shown(texts)
+            raise ValueError(f"`{name}` must be a list, one for each of the {count} pictures. Received: {given}")
+        texts = texts if pictures.rows is None else [texts[i] for i in pictures.rows]
         pictures = pictures.labeled(texts) if name == "labels" else pictures.divided(texts)
     return pictures

@@ -4,15 +4,12 @@ import dataclasses
 import os
 import pathlib
 
-import numpy as np
-
 from keras_vit.frozen.index import Index, flat, load_index
 from keras_vit.inspecting import layout
+from keras_vit.inspecting.of_recipe import of_recipe
 from keras_vit.inspecting.pictures import Pictures
 from keras_vit.utils import checks
 from keras_vit.utils.folders import in_folder, is_image
-
-ROLES = ("train", "validation", "test")
 
 
 def opened(source, labels=None, splits=None, recipe=None, folder=None):
@@ -29,7 +26,7 @@ def opened(source, labels=None, splits=None, recipe=None, folder=None):
         pictures, vectors = (of_recipe if _is_recipe(source) else of_folder)(source), None
     if of is not None:
         pictures = layout.as_in(pictures, of)
-    pictures = layout.with_given(pictures, labels, splits)
+    pictures = layout.with_given(pictures, labels, splits, None if vectors is None else len(vectors))
     if pictures.rows is not None and vectors is not None:
         vectors = vectors[pictures.rows]
     if len(pictures) + len(pictures.unread) < 2:
@@ -80,50 +77,3 @@ def of_index(index, folder=None):
         missing = f"Pixels: the folder of the index, {str(place)!r}, is not there; pass where it is now as `folder`"
         pictures = dataclasses.replace(pictures, images=None, left_out=(missing,))
     return layout.laid_out(pictures), index.vectors
-
-
-def of_recipe(recipe):
-    """Returns the `Pictures` of a recipe's training, validation and test data, as training reads them."""
-    from keras_vit.config import Recipe
-    from keras_vit.config.cookbook import load_recipe
-    from keras_vit.data import sources
-
-    recipe = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
-    if recipe.task.of_texts or recipe.task.clips is not None:
-        raise ValueError(f"The recipe must be of images. Received: {recipe.name!r}, whose data are texts or clips")
-    data = dataclasses.replace(recipe.data, bad_images="skip")
-    words = {role: getattr(data, role) for role in ROLES}
-    words = {role: word for role, word in words.items() if word not in [words[r] for r in ROLES[: ROLES.index(role)]]}
-    parts = {
-        role: sources.load(data, word, recipe.task.targets, (), recipe.task.columns) for role, word in words.items()
-    }
-    streamed = next((role for role, part in parts.items() if not isinstance(part, sources.Source)), None)
-    if streamed:
-        raise ValueError(
-            f"The data must fit into memory, or be files. Received: {data.source!r}, which is read from its records"
-        )
-    names, images, labels, splits, unread = [], [], [], [], {}
-    folder = pathlib.Path(data.source.partition(":")[2]).expanduser() if data.source.startswith("folder:") else None
-    files = next(iter(parts.values())).files
-    for role, part in parts.items():
-        names += [_below(path, folder) if files else f"{role}:{i}" for i, path in enumerate(part.images)]
-        images += [*part.images]
-        classes = part.targets.get("labels")
-        labels += [None] * len(part) if classes is None else [part.class_names[i] for i in classes]
-        splits += [role] * len(part)
-    if files:
-        unread = _unread(folder, {*names})
-    return Pictures(names, images, files, folder, unread=unread).labeled(labels).divided(splits)
-
-
-def _unread(folder, names):
-    """Returns the pictures of a folder that cannot be read, and why, but those of `names` and what is no picture."""
-    from keras_vit.data import inspection
-
-    others = [path for path in map(str, in_folder(folder)) if _below(path, folder) not in names]
-    others = [path for path in others if not layout.OTHERS & {*pathlib.PurePath(_below(path, folder)).parts[:-1]}]
-    return {_below(others[i], folder): why for i, why in inspection.inspect_all(others).faults.items()}
-
-
-def _below(path, folder):
-    return np.char.replace(os.path.relpath(path, folder), os.sep, "/").item()

@@ -26,7 +26,7 @@ class Pictures:
         left_out: Why what cannot be inspected is left out, a sentence each.
         unread: Files that could not be read, and why, by their names.
         table: The table next to the files that has the labels, or `None`.
-        rows: Their positions among the pictures that these are a part of, or `None` for all.
+        rows: Their positions among all pictures, if these are a part of them; else `None`.
     """
 
     names: list
@@ -62,14 +62,19 @@ class Pictures:
         place = np.array([*map(order.index, self.split_names), NONE])  # the last one is for `NONE`
         return place[self.splits]
 
-    def part(self, rows):
-        """Returns some of the pictures, by their positions."""
+    def part(self, rows, why):
+        """Returns some of the pictures, by their positions; `why` says which others are left out."""
         if len(rows) == len(self):
             return self
-        pick = lambda values: None if values is None else values[rows]  # noqa: E731
-        names, images = ([each[i] for i in rows] for each in (self.names, self.images))
+        pick = lambda values: None if values is None else [values[i] for i in rows]  # noqa: E731
+        arrays = {name: getattr(self, name) for name in ("labels", "splits")}
         return dataclasses.replace(
-            self, names=names, images=images, labels=pick(self.labels), splits=pick(self.splits), rows=np.array(rows)
+            self,
+            names=pick(self.names),
+            images=pick(self.images),
+            rows=np.array(rows) if self.rows is None else self.rows[rows],
+            left_out=(*self.left_out, f"{len(self) - len(rows):,} pictures {why}"),
+            **{name: None if values is None else values[rows] for name, values in arrays.items()},
         )
 
     def labeled(self, texts, table=None):

@@ -6,9 +6,10 @@ from keras_vit.inspecting.pictures import NONE, Pictures
 def test_labels_splits_and_parts():
     pictures = Pictures(["a", "b", "c"], ["x/a", "x/b", "x/c"]).labeled(["cat", None, ""]).divided(["b", "a", None])
     assert [pictures.label(i) for i in range(3)] == ["cat", "", ""] and pictures.labels.tolist() == [0, NONE, NONE]
-    part = pictures.part([0, 2])
+    part = pictures.part([0, 2], "are bad")
     assert part.names == ["a", "c"] and part.images == ["x/a", "x/c"] and part.rows.tolist() == [0, 2]
-    assert [part.split(i) for i in range(2)] == ["b", ""] and pictures.part([0, 1, 2]) is pictures
+    assert [part.split(i) for i in range(2)] == ["b", ""] and pictures.part([0, 1, 2], "") is pictures
+    assert part.left_out == ("1 pictures are bad",) and part.part([1], "are worse").rows.tolist() == [2]
     assert pictures.labeled([None] * 3).labels is None
 
 
