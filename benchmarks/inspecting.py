@@ -89,7 +89,7 @@ def of_labels(asked):
         row["true_class_suggested"] = round(float(np.mean(right)), 4)
         each = np.concatenate([each for _, each in probabilities.blocks(fits[0], vectors)])
         row["probe_accuracy"] = round(float((each.argmax(1) == classes).mean()), 4)
-        suggested, _ = labels.contradicted(fits[0], vectors, given)
+        suggested, *_ = labels.contradicted(fits[0], vectors, given)
         row["without_neighbors"] = rates(suggested >= 0, changed)
         first = [one.row for one in found.findings if one.kind == "label"][: int(changed.sum())]
         row["precision_of_as_many_as_changed"] = round(float(changed[first].mean()), 4)

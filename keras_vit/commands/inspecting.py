@@ -55,8 +55,8 @@ def print_findings(
     for kind, count in found.counts().items():
         if count:
             print(f"{KINDS[kind].lower()}: {count:,}")
-    for text in found.left_out:
-        print(f"left out: {shown(text)}")
+    for text in found.remarks:
+        print(f"note: {shown(text)}")
     if kinds:
         kept, count = keeping.write(to, found, wanted)
         print(f"{to}: {kept:,} of {count:,} pictures")

@@ -21,7 +21,7 @@ class Inspection(NamedTuple):
     """What was found in a data set."""
 
     findings: list[Finding]  # by kind, the surest of each first
-    left_out: list[str]  # kinds that could not be looked for, and why
+    remarks: list[str]  # what could not be looked for, and why; and how sure the rest is
     pictures: Pictures
 
     def counts(self):
@@ -63,7 +63,7 @@ def inspect_index(
 
     Returns:
         An `Inspection`: `findings`, rows with the fields `kind`, `file`, `other`, `label`, `suggested`, `score`,
-        `split`, `other_split` and `why`; and `left_out`, what could not be looked for. The score of copies is how alike
+        `split`, `other_split` and `why`; and `remarks`, what could not be looked for. The score of copies is how alike
         they are, at most 1; of a label, how much likelier another one is; of an outlier, how many times the usual
         distance it is away.
 
@@ -85,8 +85,8 @@ def inspect_index(
 
 
 def _found(pictures, vectors, similarity):
-    """Returns the findings, and what could not be looked for."""
-    left_out, found = [*pictures.left_out], [_unread(*item) for item in pictures.unread.items()]
+    """Returns the findings, and remarks."""
+    remarks, found = [*pictures.left_out], [_unread(*item) for item in pictures.unread.items()]
     groups, rows = exact.alone(len(pictures)), np.arange(len(pictures))
     thumbs = grays = None
     if pictures.images is not None:
@@ -97,49 +97,51 @@ def _found(pictures, vectors, similarity):
         thumbs, grays = scanned.thumbs, scanned.grays
         found += exact.find(pictures, groups, rows)
     if pictures.splits is None:
-        left_out.append("Leaks: no folders of splits, such as train and test; a recipe may name the splits")
+        remarks.append("Leaks: no folders of splits, such as train and test; a recipe may name the splits")
     different = rows[groups.first[rows]]  # of equal pictures one for each split
     pairs = nearly.Pairs(pictures.ranks, groups)
     if thumbs is not None and len(different) > 1:
         plain = nearly.add_alike(pairs, thumbs, different)
         if plain:
-            left_out.append(f"Near copies among {plain:,} plain pictures, which look alike anyway")
+            remarks.append(f"Near copies among {plain:,} plain pictures, which look alike anyway")
     if vectors is None:
-        left_out.append(f"Near copies by vectors, labels and outliers: they need {VECTORS}")
+        remarks.append(f"Near copies by vectors, labels and outliers: they need {VECTORS}")
     elif len(different) < 2:
-        left_out.append(f"Labels and outliers: they need two different pictures, and there is {len(different)}")
+        remarks.append(f"Labels and outliers: they need two different pictures, and there is {len(different)}")
     else:
         web = graph.graph(vectors[different])
         if thumbs is None or similarity is not None:
             nearly.add_close(pairs, web, different, similarity)
         else:
             nearly.add_crops(pairs, web, grays, different)
-        found += _by_vectors(pictures, vectors, web, different, groups, left_out)
-    return findings.ordered([*found, *pairs.findings(pictures)]), left_out
+        found += _by_vectors(pictures, vectors, web, different, groups, remarks)
+    return findings.ordered([*found, *pairs.findings(pictures)]), remarks
 
 
-def _by_vectors(pictures, vectors, web, rows, groups, left_out):
+def _by_vectors(pictures, vectors, web, rows, groups, remarks):
     """Yields findings that need vectors."""
     if len(rows) < outliers.FEWEST:
-        left_out.append(f"Outliers: they need {outliers.FEWEST} different pictures, and there are {len(rows)}")
+        remarks.append(f"Outliers: they need {outliers.FEWEST} different pictures, and there are {len(rows)}")
     else:
         yield from outliers.find(pictures, web, rows)
     if pictures.labels is None:
-        left_out.append("Labels: the pictures are in no class folders, and no table or recipe names their classes")
+        remarks.append("Labels: the pictures are in no class folders, and no table or recipe names their classes")
         return
     of = pictures.labels[rows]
     classes = np.unique(of[of != NONE])
     few = len(classes) - len(judging.trusted(of[of != NONE]))
     if len(classes) < 2 or few == len(classes):
         count = "one class" if len(classes) == 1 else f"{len(classes)} classes"
-        left_out.append(
+        remarks.append(
             f"Labels: they need two classes, one of them of {judging.FEWEST} different pictures, and there is "
             f"{count} of {len(of)}"
         )
         return
     if few:
-        left_out.append(f"Labels of {few:,} classes with fewer than {judging.FEWEST} different pictures")
-    yield from judging.find(pictures, vectors, web, rows, groups)
+        remarks.append(f"Labels of {few:,} classes with fewer than {judging.FEWEST} different pictures")
+    listed, remark = judging.find(pictures, vectors, web, rows, groups)
+    remarks.append(remark)
+    yield from listed
 
 
 def _unread(name, why):

@@ -10,7 +10,7 @@ FEWEST = 2 * probabilities.FOLDS  # different pictures of a class whose labels a
 
 
 def find(pictures, vectors, graph, rows, groups):
-    """Yields the `Finding` of each label that the classifier and the neighbors contradict.
+    """Returns a `Finding` of each label that the classifier and the neighbors contradict, and a remark on both.
 
     Args:
         pictures: `Pictures` with labels.
@@ -21,17 +21,29 @@ def find(pictures, vectors, graph, rows, groups):
     """
     labels = pictures.labels[rows]
     known = np.flatnonzero(labels != NONE)
-    judged = known[np.isin(labels[known], trusted(labels[known]))]
     places, classes = np.unique(labels[known], return_inverse=True)  # classes without a picture here are none
     found = probabilities.fit(vectors[rows[known]], classes, groups.of[rows[known]])
-    suggested, margins = contradicted(found, vectors[rows[known]], classes)
+    suggested, margins, accuracy = contradicted(found, vectors[rows[known]], classes)
+    most = np.bincount(classes).max() / len(classes)
+    if accuracy <= most:
+        return [], (
+            f"Labels: from these vectors a classifier predicts {accuracy:.1%} of them, and the most frequent class is "
+            f"{most:.1%}; it cannot judge"
+        )
     numbers = np.full(len(rows), NONE)
     numbers[known] = classes
-    for i in np.flatnonzero((suggested != NONE) & np.isin(known, judged)):
+    judged, listed = np.isin(labels[known], trusted(labels[known])), []
+    for i in np.flatnonzero((suggested != NONE) & judged):
         row = known[i]
         if not agree(numbers, graph, row, classes[i], len(places)):
             name = pictures.class_names[places[suggested[i]]]
-            yield findings.single("label", pictures, rows[row], float(margins[i]), "classifier and neighbors", name)
+            listed.append(
+                findings.single("label", pictures, rows[row], float(margins[i]), "classifier and neighbors", name)
+            )
+    return listed, (
+        f"Labels: the classifier predicts {accuracy:.1%} of the labels that it did not see. Many of those listed are "
+        "its own mistakes, the more, the lower this is"
+    )
 
 
 def trusted(labels):
@@ -52,14 +64,15 @@ def contradicted(found, vectors, classes):
         classes: Class indices, `(n,)`.
 
     Returns:
-        int `(n,)`; and float `(n,)`, the probability of the suggested class without that of the label.
+        int `(n,)`; float `(n,)`, the probability of the suggested class without that of the label; and the share of the
+        labels that are the likeliest class.
     """
     own = np.concatenate(
         [each[np.arange(len(rows)), classes[rows]] for rows, each in probabilities.blocks(found, vectors)]
     )
     sums = np.bincount(classes, own, found.classes)
     means = sums / np.maximum(np.bincount(classes, minlength=found.classes), 1)
-    suggested, margins = np.full(len(classes), NONE), np.zeros(len(classes))
+    suggested, margins, right = np.full(len(classes), NONE), np.zeros(len(classes)), 0
     for rows, each in probabilities.blocks(found, vectors):
         likely = np.where(each >= means, each, -1.0)
         best = likely.argmax(1)
@@ -67,7 +80,8 @@ def contradicted(found, vectors, classes):
         other = (best != classes[rows]) & (highest > own[rows])
         suggested[rows[other]] = best[other]
         margins[rows] = highest - own[rows]
-    return suggested, margins
+        right += int((each.argmax(1) == classes[rows]).sum())
+    return suggested, margins, right / len(classes)
 
 
 def agree(classes, graph, row, label, count):

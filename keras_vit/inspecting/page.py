@@ -27,7 +27,7 @@ def render(inspection):
         counts=counts,
         kinds={kind: KINDS[kind] for kind, number in counts.items() if number},
         sections={kind: _shown(inspection, kind) for kind in KINDS},
-        left_out=inspection.left_out,
+        remarks=inspection.remarks,
     )
 
 

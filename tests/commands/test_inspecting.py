@@ -17,7 +17,7 @@ def test_findings_are_counted_and_written(divided, tmp_path, capsys):
         "the same picture on both sides of a split: 2",
         "equal pictures: 1",
         "nearly equal pictures: 1",
-        "left out: Near copies by vectors, labels and outliers: they need the index of a model, which the command "
+        "note: Near copies by vectors, labels and outliers: they need the index of a model, which the command "
         "embed writes",
         f"{out / 'findings.csv'}: 5 findings",
         f"{out / 'findings.html'}",
@@ -49,5 +49,5 @@ def test_an_index_finds_more(divided, tmp_path, capsys, monkeypatch):
     command("inspect", "photos.npz")
     lines = capsys.readouterr().out.splitlines()
     assert "the same picture on both sides of a split: 2" in lines and "pictures that cannot be read: 1" in lines
-    assert [line[:20] for line in lines if line.startswith("left out")] == ["left out: Outliers: "]
+    assert [line[:12] for line in lines if line.startswith("note")] == ["note: Outlie", "note: Labels"]
     assert lines[-1] == "inspected/findings.html"

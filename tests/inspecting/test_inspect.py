@@ -24,7 +24,7 @@ def test_what_was_planted_is_found_and_nothing_else(divided):
     assert (same.label, same.suggested, same.split) == ("dog", "cat", "train")
     [bad] = [one for one in found.findings if one.kind == "unreadable"]
     assert bad.file == "train/cat/bad.png" and bad.why == "is not a PNG, JPEG, BMP, GIF or WebP image"
-    assert found.left_out == [
+    assert found.remarks == [
         "Near copies by vectors, labels and outliers: they need the index of a model, which the command embed writes"
     ]
 
@@ -48,7 +48,7 @@ def test_vectors_find_labels_outliers_and_copies(tmp_path):
     ]
     assert rows(found, "near") == [("b/13.png", "b/11.png")]
     assert rows(found, "outlier") == [("a/20.png", "")]
-    assert "Pixels: the folder of the index" in found.left_out[0] and "Leaks: no folders of splits" in found.left_out[1]
+    assert "Pixels: the folder of the index" in found.remarks[0] and "Leaks: no folders of splits" in found.remarks[1]
 
 
 def test_what_is_given_counts(tmp_path):
@@ -81,7 +81,7 @@ def test_what_is_given_counts(tmp_path):
 def test_it_says_what_it_cannot_look_for(tmp_path, count, labels, said):
     index = an_index(tmp_path / "gone", [f"{i}.png" for i in range(count)], clusters(count)[0])
     found = inspect_index(index, labels)
-    assert any(re.search(said, text) for text in found.left_out), found.left_out
+    assert any(re.search(said, text) for text in found.remarks), found.remarks
 
 
 def test_what_is_no_data_set_is_one_sentence(tmp_path):

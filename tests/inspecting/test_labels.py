@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 
 from keras_vit.inspecting import exact, labels, probabilities
@@ -26,9 +28,9 @@ def test_confident_learning_is_that_of_the_paper(monkeypatch):
     each[5] = [0.6, 0.4, 0.0]
     classes = np.array([0, 0, 0, 1, 2, 0])
     monkeypatch.setattr(probabilities, "blocks", lambda *_: [(np.arange(3), each[:3]), (np.arange(3, 6), each[3:])])
-    suggested, margins = labels.contradicted(Fixed, None, classes)
+    suggested, margins, accuracy = labels.contradicted(Fixed, None, classes)
     assert suggested.tolist() == [NONE, 1, NONE, NONE, NONE, NONE]
-    np.testing.assert_allclose(margins[1], 0.7)
+    np.testing.assert_allclose([margins[1], accuracy], [0.7, 5 / 6])
 
 
 def test_both_must_contradict():
@@ -45,6 +47,16 @@ def test_pictures_without_a_label_and_rare_classes_are_not_judged():
     texts = [("a", "b", None)[kind] for kind in kinds]
     texts[0], texts[2] = "b", "rare"
     pictures = Pictures([str(i) for i in range(90)], []).labeled(texts)
-    found = [*labels.find(pictures, vectors, graph(vectors), np.arange(90), exact.alone(90))]
+    found, remark = labels.find(pictures, vectors, graph(vectors), np.arange(90), exact.alone(90))
     assert [(one.file, one.label, one.suggested) for one in found] == [("0", "b", "a")]
     assert found[0].score > 0.5
+    assert re.fullmatch("Labels: the classifier predicts 9.*% of the labels that it did not see. Many .*", remark)
+
+
+def test_a_classifier_that_knows_nothing_does_not_judge():
+    """Of labels that the vectors say nothing about."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(100, 4))
+    pictures = Pictures([str(i) for i in range(100)], []).labeled(["ab"[i % 4 == 0] for i in range(100)])
+    found, remark = labels.find(pictures, vectors, graph(vectors), np.arange(100), exact.alone(100))
+    assert not found and remark.endswith("the most frequent class is 75.0%; it cannot judge")

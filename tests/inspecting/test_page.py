@@ -11,7 +11,7 @@ def test_pictures_stand_side_by_side(divided):
     figures = re.findall("<figure>.*?</figure>", html, re.DOTALL)
     assert [len(re.findall("<img", figure)) for figure in figures] == [0, 2, 2, 2, 2]
     assert "train/cat/bad.png" in figures[0] and "is not a PNG" in figures[0]
-    assert "http" not in re.sub('data:[^"]*', "", html) and "Not looked for" in html
+    assert "http" not in re.sub('data:[^"]*', "", html) and "Remarks" in html
 
 
 def test_names_are_escaped_and_long_lists_are_cut(tmp_path, cache, monkeypatch):
