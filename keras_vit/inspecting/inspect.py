@@ -64,8 +64,8 @@ def inspect_index(
     Returns:
         An `Inspection`: `findings`, rows with the fields `kind`, `file`, `other`, `label`, `suggested`, `score`,
         `split`, `other_split` and `why`; and `remarks`, what could not be looked for. The score of copies is how alike
-        they are, at most 1; of a label, how much likelier another one is; of an outlier, how many times the usual
-        distance it is away.
+        they are, at most 1; of a label, how sure the classifier and the neighbors are of another one, 0 to 1; of an
+        outlier, how many times the usual distance it is away.
 
     Raises:
         ValueError: For fewer than two pictures, labels or splits of another number, or an index of patch tokens.

@@ -34,12 +34,11 @@ def find(pictures, vectors, graph, rows, groups):
     numbers[known] = classes
     judged, listed = np.isin(labels[known], trusted(labels[known])), []
     for i in np.flatnonzero((suggested != NONE) & judged):
-        row = known[i]
-        if not agree(numbers, graph, row, classes[i], len(places)):
+        row, said = known[i], shares(numbers, graph, known[i], len(places))
+        if said.argmax() != classes[i] or not said.any():
+            score = float(margins[i] * (1 - said[classes[i]]))
             name = pictures.class_names[places[suggested[i]]]
-            listed.append(
-                findings.single("label", pictures, rows[row], float(margins[i]), "classifier and neighbors", name)
-            )
+            listed.append(findings.single("label", pictures, rows[row], score, "classifier and neighbors", name))
     return listed, (
         f"Labels: the classifier predicts {accuracy:.1%} of the labels that it did not see. Many of those listed are "
         "its own mistakes, the more, the lower this is"
@@ -84,19 +83,18 @@ def contradicted(found, vectors, classes):
     return suggested, margins, right / len(classes)
 
 
-def agree(classes, graph, row, label, count):
-    """Returns whether the neighbors of a picture vote for its label; those without a label do not vote.
+def shares(classes, graph, row, count):
+    """Returns the share of each class in the votes of a picture's neighbors, `(count,)`; zeros if none has a label.
 
     Args:
         classes: Class of each picture of the graph, or `NONE`.
         graph: The `Graph`.
         row: Position of the picture.
-        label: Its class.
         count: Number of classes.
     """
     near = graph.neighbors[row]
     voting = classes[near] != NONE
     if not voting.any():
-        return False
+        return np.zeros(count)
     sums = votes(1 - graph.distances[row][None, voting], classes[near][None, voting], count)[0]
-    return sums.argmax() == label
+    return sums / sums.sum()

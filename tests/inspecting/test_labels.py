@@ -33,11 +33,26 @@ def test_confident_learning_is_that_of_the_paper(monkeypatch):
     np.testing.assert_allclose([margins[1], accuracy], [0.7, 5 / 6])
 
 
+def test_neighbors_vote():
+    """As in `knn`, each with a weight by its similarity; those without a label do not."""
+    near = Graph(np.array([[1, 2], [0, 2], [0, 1]]), np.array([[0.1, 0.17]] * 3, "float32"))
+    weights = np.array([1, np.exp(-1)]) / (1 + np.exp(-1))
+    np.testing.assert_allclose(labels.shares(np.array([0, 0, 1]), near, 0, 2), weights, rtol=1e-5)
+    np.testing.assert_allclose(labels.shares(np.array([0, NONE, 1]), near, 0, 2), [0, 1])
+    np.testing.assert_allclose(labels.shares(np.array([0, NONE, NONE]), near, 0, 2), [0, 0])
+
+
 def test_both_must_contradict():
-    near = Graph(np.array([[1, 2], [0, 2], [0, 1]]), np.full((3, 2), 0.1, "float32"))
-    assert labels.agree(np.array([0, 0, 0]), near, 0, 0, 2) and not labels.agree(np.array([0, 1, 1]), near, 0, 0, 2)
-    assert not labels.agree(np.array([0, NONE, NONE]), near, 0, 0, 2)
-    assert labels.agree(np.array([0, NONE, 0]), near, 0, 0, 2)
+    """A label that the neighbors vote for is not listed, however sure the classifier is."""
+    rng, kinds = np.random.default_rng(0), np.arange(60) % 2
+    vectors = rng.normal(0, 0.2, (60, 6)) + np.eye(6)[kinds]
+    texts = ["ab"[kind] for kind in kinds]
+    texts[0], web = "b", graph(vectors)
+    pictures = Pictures([str(i) for i in range(60)], []).labeled(texts)
+    found, _ = labels.find(pictures, vectors, web, np.arange(60), exact.alone(60))
+    assert [one.row for one in found] == [0] and 0.5 < found[0].score <= 1
+    web.neighbors[0] = np.flatnonzero(pictures.labels == 1)[1:11]
+    assert labels.find(pictures, vectors, web, np.arange(60), exact.alone(60))[0] == []
 
 
 def test_pictures_without_a_label_and_rare_classes_are_not_judged():
