@@ -114,7 +114,8 @@ def add_crops(pairs, graph, grays, rows):
         rows: Positions of the pictures of the vectors.
     """
     first, second, _ = within(graph, REACH * usual(graph))
-    first, second = np.unique(np.sort([rows[first], rows[second]], 0), axis=1)
+    low, high = np.sort([rows[first], rows[second]], 0)
+    first, second = np.divmod(np.unique(low * (high.max(initial=0) + 1) + high), high.max(initial=0) + 1)  # each once
     blocks = (np.arange(start, min(start + BLOCK, len(first))) for start in range(0, len(first), BLOCK))
     for block in counted(blocks, len(first), "comparing neighbors", after=2.0):
         one, other = first[block], second[block]
