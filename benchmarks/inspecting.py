@@ -96,9 +96,7 @@ def of_labels(asked):
         first = [one.row for one in found.findings if one.kind == "label"][: int(changed.sum())]
         row["precision_of_as_many_as_changed"] = round(float(changed[first].mean()), 4)
         if asked.keep:
-            np.savez(
-                f"{asked.keep}/{model}_{split}.npz", vectors=vectors, given=given, classes=classes, probabilities=each
-            )
+            np.savez(kept, vectors=vectors, given=given, classes=classes, probabilities=each)
         if asked.cleanlab:
             row |= {f"cleanlab, {how}": rates(theirs(asked.cleanlab, given, each, how), changed)
                     for how in ("prune_by_noise_rate", "confident_learning")}  # fmt: skip
@@ -253,7 +251,7 @@ def main():
     parser.add_argument("--count", type=int, default=10_000, help="pictures")
     parser.add_argument("--cleanlab", help="a Python that has cleanlab")
     parser.add_argument("--pages", help="folder for the pages of the copies")
-    parser.add_argument("--keep", help="folder for vectors and probabilities of the labels")
+    parser.add_argument("--keep", help="folder for the vectors of the labels, which are not computed again")
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS)
     asked = parser.parse_args()
     for part in asked.parts:
