@@ -31,7 +31,7 @@ from keras_vit.inspecting.pictures import Pictures
 RESULTS = pathlib.Path(__file__).parent / "results" / "inspecting.json"
 NOISE, SEED = 0.05, 0
 PLANTED = 100  # copies of a kind
-FOREIGN = 50
+FOREIGN, FEW = 50, 5  # foreign pictures, and how many of them at a time
 THEIRS = """
 import sys, numpy as np
 from cleanlab.filter import find_label_issues
@@ -196,20 +196,31 @@ def of_copies(asked):
 
 
 def of_outliers(asked):
-    """Drawn digits among photographs."""
+    """Drawn digits among photographs: five at a time, ten times, and all at once, which are then neighbors."""
     images = cifar(f"train[:{asked.count}]")[0]
-    foreign = (load_digits().images[:FOREIGN, ..., None] * (255 / 16)).astype("uint8")
-    foreign = [np.repeat(resized(each[..., 0], 32)[..., None], 3, -1) for each in foreign]
+    digits = (load_digits().images[:FOREIGN, ..., None] * (255 / 16)).astype("uint8")
+    digits = [np.repeat(resized(each[..., 0], 32)[..., None], 3, -1) for each in digits]
     rows = []
     for model in ("cifar10_mae", "cifar10_hybrid"):
-        vectors = embedded(model, [*images, *foreign])
-        found = keras_vit.inspect_index(an_index(vectors, [f"{i}.png" for i in range(len(vectors))]))
-        listed = [one.row for one in found.findings if one.kind == "outlier"]
-        planted = sum(row >= len(images) for row in listed)
-        rows.append({"model": model, "images": len(images), "planted": FOREIGN, "found": planted,
-                     "others_listed": len(listed) - planted})  # fmt: skip
+        vectors = embedded(model, [*images, *digits])
+        plain, foreign = np.split(vectors, [len(images)])
+
+        def listed(some, plain=plain):
+            found = keras_vit.inspect_index(an_index(np.concatenate([plain, some]), names(len(plain) + len(some))))
+            return np.array([one.row >= len(plain) for one in found.findings if one.kind == "outlier"], bool)
+
+        each = [listed(foreign[first : first + FEW]) for first in range(0, FOREIGN, FEW)]
+        together = listed(foreign)
+        rows.append({
+            "model": model, "images": len(images), "planted": FOREIGN, "found_five_at_a_time": int(np.concatenate(each).sum()),
+            "found_together": int(together.sum()), "others_listed": int((~each[0]).sum()),
+        })  # fmt: skip
         print(rows[-1], flush=True)
     return rows
+
+
+def names(count):
+    return [f"{i}.png" for i in range(count)]
 
 
 def of_time(asked):
