@@ -212,7 +212,8 @@ def of_outliers(asked):
         each = [listed(foreign[first : first + FEW]) for first in range(0, FOREIGN, FEW)]
         together = listed(foreign)
         rows.append({
-            "model": model, "images": len(images), "planted": FOREIGN, "found_five_at_a_time": int(np.concatenate(each).sum()),
+            "model": model, "images": len(images), "planted": FOREIGN,
+            "found_five_at_a_time": int(np.concatenate(each).sum()),
             "found_together": int(together.sum()), "others_listed": int((~each[0]).sum()),
         })  # fmt: skip
         print(rows[-1], flush=True)
