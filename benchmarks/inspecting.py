@@ -31,7 +31,7 @@ from keras_vit.inspecting.pictures import Pictures
 RESULTS = pathlib.Path(__file__).parent / "results" / "inspecting.json"
 NOISE, SEED = 0.05, 0
 PLANTED = 100  # copies of a kind
-FOREIGN, FEW = 50, 5  # foreign pictures, and how many of them at a time
+FEW = 5  # foreign pictures of a kind
 THEIRS = """
 import sys, numpy as np
 from cleanlab.filter import find_label_issues
@@ -195,28 +195,32 @@ def of_copies(asked):
     return {"train": asked.count // 2, "test": asked.count // 2, "copies": len(kinds), "rows": rows}
 
 
+def foreign_pictures():
+    """Returns a few pictures that are no photographs, by kind."""
+    rng = np.random.default_rng(SEED)
+    digits = (load_digits().images[:FEW] * (255 / 16)).astype("uint8")
+    return {
+        "noise": [rng.integers(0, 256, (32, 32, 3)).astype("uint8") for _ in range(FEW)],
+        "of one brightness": [np.full((32, 32, 3), level, "uint8") for level in np.linspace(0, 255, FEW)],
+        "drawn digits": [np.repeat(resized(digit, 32)[..., None], 3, -1) for digit in digits],
+    }
+
+
 def of_outliers(asked):
-    """Drawn digits among photographs: five at a time, ten times, and all at once, which are then neighbors."""
+    """A few foreign pictures of a kind among photographs."""
     images = cifar(f"train[:{asked.count}]")[0]
-    digits = (load_digits().images[:FOREIGN, ..., None] * (255 / 16)).astype("uint8")
-    digits = [np.repeat(resized(each[..., 0], 32)[..., None], 3, -1) for each in digits]
     rows = []
     for model in ("cifar10_mae", "cifar10_hybrid"):
-        vectors = embedded(model, [*images, *digits])
-        plain, foreign = np.split(vectors, [len(images)])
-
-        def listed(some, plain=plain):
-            found = keras_vit.inspect_index(an_index(np.concatenate([plain, some]), names(len(plain) + len(some))))
-            return np.array([one.row >= len(plain) for one in found.findings if one.kind == "outlier"], bool)
-
-        each = [listed(foreign[first : first + FEW]) for first in range(0, FOREIGN, FEW)]
-        together = listed(foreign)
-        rows.append({
-            "model": model, "images": len(images), "planted": FOREIGN,
-            "found_five_at_a_time": int(np.concatenate(each).sum()),
-            "found_together": int(together.sum()), "others_listed": int((~each[0]).sum()),
-        })  # fmt: skip
-        print(rows[-1], flush=True)
+        embedder, row = Embedder(model, batch_size=128), {"model": model, "images": len(images), "planted": FEW}
+        vectors = embedder([*images])
+        for kind, some in foreign_pictures().items():
+            every = np.concatenate([vectors, embedder(some)])
+            found = keras_vit.inspect_index(an_index(every, names(len(every))))
+            listed = [one.row for one in found.findings if one.kind == "outlier"]
+            planted = sum(place >= len(images) for place in listed)
+            row[kind] = {"found": planted, "others_listed": len(listed) - planted}
+        print(row, flush=True)
+        rows.append(row)
     return rows
 
 
