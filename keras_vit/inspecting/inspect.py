@@ -51,8 +51,8 @@ def inspect_index(
             recipe, its name or its file, whose training, validation and test data are inspected.
         labels: Class of each picture, `None` for those without. By default those of the recipe, of a table next to the
             pictures, or the class folders.
-        splits: Split of each picture, such as `"train"`. By default those of the recipe, or the folders `train`,
-            `validation` and `test`.
+        splits: Split of each picture, such as `"train"`. By default those of the recipe, the folders `train`,
+            `validation` and `test`, or the column `split` of that table.
         recipe: A recipe of the same files, which says their labels and splits.
         folder: Where the folder of the index is now, if it was moved.
         near: Cosine similarity from which on two vectors are of nearly equal pictures, whatever their pixels are.

@@ -10,6 +10,7 @@ from keras_vit.utils.checks import shown
 from keras_vit.utils.folders import SPLITS
 
 OBJECTS = "images"  # the folder of images next to one of masks, annotations or labels, which are no classes
+SPLIT = "split"  # a column of a table, as in those that `keeping` writes
 OTHERS = {"masks", "annotations", "labels", "panoptic", "depths", "references"}
 
 
@@ -24,9 +25,9 @@ def laid_out(pictures):
     if OBJECTS in first and first - {OBJECTS} and {name.lower() for name in first - {OBJECTS}} <= OTHERS:
         folders = [parts[1:] if parts[:1] == (OBJECTS,) else None for parts in folders]  # YOLO: images/train
         first = {parts[0] for parts in folders if parts}
-    splits = None
-    if first and {name.lower() for name in first} <= SPLITS:
-        splits = [parts[0] if parts else None for parts in folders]
+    splits, named = None, {name for name in first if name.lower() in SPLITS}
+    if named and (named == first or len(named) > 1):  # a class may be called "train"
+        splits = [parts[0] if parts and parts[0] in named else None for parts in folders]
         folders = [parts[1:] if parts else parts for parts in folders]
     classes = {parts[0] for parts in folders if parts}
     if OBJECTS in classes:  # train/images next to train/annotations
@@ -38,33 +39,41 @@ def laid_out(pictures):
     if splits is not None:
         found = found.divided([splits[i] for i in kept])
     said = _from_tables(found)
-    if said is None and len(classes) > 1:
-        said = [folders[i][0] if folders[i] else None for i in kept], None
-    return found if said is None else found.labeled(said[0], said[1])
+    if splits is None and any(said["split"]):
+        found = found.divided(said["split"])
+    if any(said["labels"]):
+        return found.labeled(said["labels"], said["table"])
+    return found.labeled([folders[i][0] if folders[i] else None for i in kept]) if len(classes) > 1 else found
 
 
 def _from_tables(pictures):
-    """Returns the label of each file from tables next to it or above, and the one table; `None` if there is none."""
+    """Returns what tables next to the files or above say: a dictionary with the `"labels"` and the `"split"` of each.
+
+    `"table"` is the one table, `None` if there are several.
+    """
     from keras_vit.data.readers import table, table_file
 
     tops = {pathlib.PurePosixPath(name).parts[0] for name in pictures.names if "/" in name}
-    names, labels, used = {name: i for i, name in enumerate(pictures.names)}, [None] * len(pictures), []
+    names, used = {name: i for i, name in enumerate(pictures.names)}, []
+    said = {"labels": [None] * len(pictures), "split": [None] * len(pictures)}
     for place in (pictures.folder, *(pictures.folder / top for top in sorted(tops))):
         file = table_file.find(place)
         header = table_file.columns_of(file) if file else []
-        columns = [table.column_of(name, {}, header) for name in ("images", "labels")]
-        if not all(columns):
+        columns = {name: table.column_of(name, {}, header)[:1] for name in ("images", "labels")}
+        if not all(columns.values()):
             continue
-        files, start = table.Files(place), place.relative_to(pictures.folder)
-        for _, (cell, label) in table_file.read(file, [name for [name] in columns]):
+        columns = {name: column for name, (column,) in columns.items()} | {n: n for n in (SPLIT,) if n in header}
+        files, start = table.Files(place), place.relative_to(pictures.folder).as_posix()
+        for _, (cell, *cells) in table_file.read(file, [*columns.values()]):
             try:
-                name = (pathlib.PurePosixPath(start.as_posix()) / files.path_of(cell)).as_posix()
+                name = (pathlib.PurePosixPath(start) / files.path_of(cell)).as_posix()
             except ValueError:  # of a file that is not there
                 continue
             if name in names:
-                labels[names[name]] = label
+                for kind, value in zip([*columns][1:], cells):
+                    said[kind][names[name]] = value
         used.append(file)
-    return (labels, used[0] if len(used) == 1 else None) if any(label is not None for label in labels) else None
+    return said | {"table": used[0] if len(used) == 1 else None}
 
 
 def as_in(pictures, others):

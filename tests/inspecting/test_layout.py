@@ -35,6 +35,12 @@ def test_splits_of_class_folders_and_of_pictures_alone(tmp_path):
     assert laid_out(tmp_path / "c", "all/a.png", "all/b.png") == [("all/a.png", "", ""), ("all/b.png", "", "")]
 
 
+def test_splits_next_to_other_folders(tmp_path):
+    found = laid_out(tmp_path / "a", "train/cat/a.png", "test/dog/a.png", "unlabeled/a.png")
+    assert found[2] == ("unlabeled/a.png", "", "") and found[1] == ("test/dog/a.png", "dog", "test")
+    assert laid_out(tmp_path / "b", "car/a.png", "train/a.png")[1] == ("train/a.png", "train", "")  # vehicles
+
+
 @pytest.mark.parametrize("other", ["masks", "annotations", "labels"])
 def test_masks_and_annotations_are_no_classes(tmp_path, other):
     """Of YOLO (images/train) and of others (train/images)."""
@@ -49,6 +55,12 @@ def test_tables_say_the_labels(tmp_path):
     (tmp_path / "metadata.csv").write_text("file_name,label\ntrain/a.png,cat\ntest/b.png,dog\ntrain/gone.png,cat\n")
     names = ("train/a.png", "test/b.png", "train/c.png")
     assert [row[1:] for row in laid_out(tmp_path, *names)] == [("cat", "train"), ("dog", "test"), ("", "train")]
+
+
+def test_tables_may_say_the_splits(tmp_path):
+    (tmp_path / "metadata.csv").write_text("file_name,split,label\na.png,train,cat\nb.png,test,dog\nc.png,,cat\n")
+    found = laid_out(tmp_path, "a.png", "b.png", "c.png")
+    assert [row[1:] for row in found] == [("cat", "train"), ("dog", "test"), ("cat", "")]
 
 
 def test_each_split_may_have_a_table(tmp_path):
