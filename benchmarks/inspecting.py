@@ -2,7 +2,7 @@
 
 And how long it takes.
 
-python benchmarks/inspecting.py labels copies outliers time [--count 10000] [--cleanlab PYTHON]
+python benchmarks/inspecting.py labels copies outliers time pairs [--count 10000] [--cleanlab PYTHON]
 
 Each part replaces its entry in benchmarks/results/inspecting.json. CIFAR-10 comes from tensorflow-datasets.
 `--cleanlab` is the Python of an environment with cleanlab and NumPy, which judges the same probabilities.
@@ -25,7 +25,7 @@ from sklearn.datasets import load_digits
 import keras_vit
 from keras_vit.frozen.embedder import Embedder
 from keras_vit.frozen.index import Index
-from keras_vit.inspecting import graph, hashes, labels, pixels, probabilities
+from keras_vit.inspecting import crops, graph, hashes, labels, pixels, probabilities
 from keras_vit.inspecting.pictures import Pictures
 
 RESULTS = pathlib.Path(__file__).parent / "results" / "inspecting.json"
@@ -258,7 +258,15 @@ def of_time(asked):
     return rows
 
 
-PARTS = {"labels": of_labels, "copies": of_copies, "outliers": of_outliers, "time": of_time}
+def of_pairs(asked):
+    """Seconds of processor time for pairs of neighbors, of which one may be a crop of the other."""
+    grays = np.stack([pixels.summary(image)[2] for image in cifar("train[:5000]")[0]])
+    begun = time.process_time()
+    crops.likeness(grays, grays[::-1])
+    return {"pairs": len(grays), "seconds": round(time.process_time() - begun, 1)}
+
+
+PARTS = {"pairs": of_pairs, "labels": of_labels, "copies": of_copies, "outliers": of_outliers, "time": of_time}
 
 
 def main():
