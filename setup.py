@@ -13,6 +13,7 @@ package_data = {
     "keras_vit": ["py.typed"],
     "keras_vit.checkpoints": ["*.csv"],
     "keras_vit.commands": ["*.csv"],
+    "keras_vit.inspecting": ["*.html"],
     "keras_vit.reporting": ["*.html", "*.css"],
 }
 # With folders elsewhere, setuptools makes an editable install by an import hook, which Python asks last: in the folder

@@ -52,6 +52,7 @@ from keras_vit.inference.queries import example_queries as example_queries
 from keras_vit.inference.segmentation import segment as segment
 from keras_vit.inference.zero_shot import zero_shot as zero_shot
 from keras_vit.inference.zero_shot import zero_shot_classifier as zero_shot_classifier
+from keras_vit.inspecting import inspect_index as inspect_index
 from keras_vit.layers import MLP as MLP
 from keras_vit.layers import AdaptiveBlock as AdaptiveBlock
 from keras_vit.layers import AdaptiveHead as AdaptiveHead

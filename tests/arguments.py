@@ -119,6 +119,9 @@ TAKES = {
     "from_pretrained": lambda: dict(source="mnist", part="image"),
     "from_recipe": lambda: dict(name="digits", changes=None),
     "inflated": lambda: dict(model=model(), frames=4, tubelet=2, kernel="central", time_depth=0, metadata=None),
+    "inspect_index": lambda: dict(
+        index=index(), labels=None, splits=None, recipe=None, folder=None, near=0.9, to=None, overwrite=False
+    ),
     "instance_map": lambda: dict(masks=PIXELS[..., 0] > 99, classes=LABELS, stuff=[1]),
     "knn": lambda: dict(index=index(), images=PIXELS, labels=None, k=2, model=model()),
     "learn_words": lambda: dict(texts=["a cat", "a dog"], size=20, least=2, letters=False),

@@ -35,7 +35,7 @@ PUBLIC = """
     compare_layers count_macs cross_validate datasets detect dit embed_folder estimate_depth
     estimate_poses evaluate example_queries export_onnx export_openvino export_saved_model export_tflite
     export_writer features fit freeze from_checkpoint from_pretrained from_recipe generate_text inflated
-    instance_map knn learn_words list_checkpoints list_recipes list_variants load_index load_recipe
+    inspect_index instance_map knn learn_words list_checkpoints list_recipes list_variants load_index load_recipe
     load_run load_weights merge_lora merge_tokens nearest pca_image plot_attention plot_history predict
     predictor preprocess probe prompt_vectors push_to_hub report sample save_checkpoint segment segment_prompts sweep
     text_decoder text_tower tokenizer transfer two_towers video_vit vilt vit zero_shot zero_shot_classifier

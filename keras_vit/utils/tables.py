@@ -60,9 +60,9 @@ def terminal():
     return shutil.get_terminal_size().columns
 
 
-def write(path, rows):
-    """Writes rows as CSV."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
+def write(path, rows, names=None):
+    """Writes rows, dictionaries, as CSV; `names` are the columns, by default all that a row has."""
+    names = names or list(dict.fromkeys(name for row in rows for name in row))
     with files.replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names, restval="")
         writer.writeheader()
