@@ -48,10 +48,12 @@ class ClipTask:
 
         return Sampling(self.frames, self.stride, self.sampling == "segments")
 
-    def check(self, recipe):
+    def check(self, recipe=None):
         super().check(recipe)
         if self.sampling == "segments" and self.stride > 1:
             raise ValueError(f"Segments divide a whole clip: stride must be 1. Received: task.stride={self.stride}")
+        if recipe is None:
+            return
         if "frames" in recipe.model:
             raise ValueError(f"The frames are task.frames. Received: model.frames={recipe.model['frames']!r}")
         checks.options("model", recipe.model, (*MODEL, "weights", "head"))
@@ -67,7 +69,7 @@ class ClipTask:
 
     def vit(self, *, weights=None, **arguments):
         """Builds the Vision Transformer of clips that a recipe's `model` describes; see `Task.vit`."""
-        about = {"frames": {"stride": self.stride, "segments": self.sampling == "segments"}}
+        about = {"frames": self.clips.rule}
         if weights is not None:
             return started(weights, self.frames, about, arguments)
         return video.video_vit(frames=self.frames, metadata=about, **arguments)
