@@ -126,7 +126,8 @@ def started(weights, frames, metadata, arguments):
     from keras_vit.checkpoints.inflation import inflated
     from keras_vit.checkpoints.pretrained import from_pretrained
 
-    options = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
+    none = ("variant", "name", "representation_size")  # the last one no model of clips has
+    options = {name: value for name, value in arguments.items() if name not in none}
     own = {name: options.pop(name) for name in ("tubelet", "time_depth") if name in options}
     options |= {"metadata": metadata, "part": "image"}
     model = from_pretrained(weights, **options)

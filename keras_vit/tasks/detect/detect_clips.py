@@ -75,8 +75,7 @@ class DetectClips(ClipTask, Detect):
                 "DetectClips.sampling must be 'dense': boxes are of the middle frame, and segments have none. "
                 f"Received: sampling={self.sampling!r}"
             )
-        twice = [name for name, other in (self.mirrored or {}).items() if self.mirrored.get(other, name) != name]
-        if twice:
+        if any(self._pairs[other] != name for name, other in self._pairs.items()):
             raise ValueError(
                 "DetectClips.mirrored must give each class one that it becomes in a mirror, and that becomes it. "
                 f"Received: {checks.shown(self.mirrored)}"
@@ -84,15 +83,15 @@ class DetectClips(ClipTask, Detect):
 
     def check(self, recipe=None):
         super().check(recipe)
-        pairs = self.mirrored or {}
-        unknown = [name for name in (*pairs, *pairs.values()) if self.classes and name not in self.classes]
+        unknown = [name for name in self._pairs if self.classes and name not in self.classes]
         if unknown:
             raise ValueError(
                 f"DetectClips.mirrored must name classes, {checks.shown(self.classes)}. Received: {unknown[0]!r}"
             )
         if recipe and self.mirrored is not None and recipe.data.resize == "pad":
+            mirrored = checks.shown(self.mirrored)
             raise ValueError(
-                f"Clips that are padded are not flipped. Received: data.resize='pad' with mirrored={pairs!s:.200}"
+                f"Clips that are padded are not flipped. Received: data.resize='pad' with mirrored={mirrored}"
             )
 
     def model(self, **arguments):
@@ -133,5 +132,10 @@ class DetectClips(ClipTask, Detect):
 
     def _partners(self):
         """Returns what each class is in a mirror, float32 `(1 + classes,)`: first -1, an empty box."""
-        pairs = {**{other: name for name, other in self.mirrored.items()}, **self.mirrored}
-        return np.array([-1, *(self.classes.index(pairs.get(name, name)) for name in self.classes)], "float32")
+        return np.array([-1, *(self.classes.index(self._pairs.get(name, name)) for name in self.classes)], "float32")
+
+    @property
+    def _pairs(self):
+        """What some classes are in a mirror, by their names, in both directions."""
+        pairs = self.mirrored or {}
+        return {**{other: name for name, other in pairs.items()}, **pairs}
