@@ -13,9 +13,12 @@ nothing about the directions. Nothing is flipped: the mirror of a digit is none.
 
 from keras_vit.config import Data, DetectClips, Optim, Recipe
 
+DIRECTIONS = {"right": (0, 1), "down": (1, 0), "left": (0, -1), "up": (-1, 0)}
+CLASSES = tuple(f"{digit} {direction}" for digit in range(10) for direction in DIRECTIONS)
+
 recipe = Recipe(
     name="moving_digits_boxes",
-    task=DetectClips(frames=8, most=10, head={"kind": "points", "width": 32}),
+    task=DetectClips(classes=CLASSES, frames=8, most=10, head={"kind": "points", "width": 32}),
     model=dict(variant=None, image_size=48, channels=1, stem=((24, 2), (48, 2), (96, 2)), patch_size=1, tubelet=2,
                width=96, depth=2, num_heads=4, mlp_dim=192),
     data=Data(source="folder:moving_digits_boxes", train="train", validation="validation", test="test", batch_size=64),
@@ -24,8 +27,6 @@ recipe = Recipe(
 
 SPLITS = {"train": 30_000, "validation": 1_000, "test": 3_000}
 SIDE, FRAMES, FASTEST = 48, 8, 3
-DIRECTIONS = {"right": (0, 1), "down": (1, 0), "left": (0, -1), "up": (-1, 0)}
-CLASSES = tuple(f"{digit} {direction}" for digit in range(10) for direction in DIRECTIONS)
 SEEDS = {name: i for i, name in enumerate(SPLITS)}
 
 
