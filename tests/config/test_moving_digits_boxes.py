@@ -40,7 +40,7 @@ def test_a_box_is_around_its_digit_in_the_middle_frame_alone(writing):
 def test_the_middle_frame_says_nothing_of_the_direction(writing):
     """The same draw of places for each direction: where a digit stands does not depend on where it moves."""
     images, labels = digits("train")
-    image = writing["trimmed"](images[0])
+    image = np.full((3, 3), 90, "uint8")  # so small that they do not meet
     made = {
         name: writing["clip"]([image, image], [name] * 2, np.random.default_rng(7))[0] for name in writing["DIRECTIONS"]
     }

@@ -70,7 +70,10 @@ def test_what_is_refused(tmp_path):
             each["bbox"] = [side / SIDE for side in each["bbox"]]
 
     calls = [
-        (shares, "Boxes must be in pixels. Received: numbers up to 0.[0-9]+, which look like shares of the image"),
+        (
+            shares,
+            "Boxes must be in pixels. Received: numbers up to 0.[0-9]+ for .*, which look like shares of the image",
+        ),
         (named("gone.gif"), r"must name clips that exist. Received: '.*gone.gif'"),
         (named("../3.gif"), r"must name clips that exist. Received: '.*3.gif'"),
         (named("3.jpg"), r"must name clips \(.gif, .*Received: 1 other files, such as '3.jpg'"),
