@@ -19,7 +19,7 @@ CLASSES = tuple(f"{digit} {direction}" for digit in range(10) for direction in D
 recipe = Recipe(
     name="moving_digits_boxes",
     task=DetectClips(classes=CLASSES, frames=8, most=10, head={"kind": "points", "width": 32}),
-    model=dict(variant=None, image_size=48, channels=1, stem=((24, 2), (48, 2), (96, 2)), patch_size=1, tubelet=2,
+    model=dict(variant=None, image_size=48, channels=1, stem=((32, 2), (64, 2)), patch_size=2, tubelet=2,
                width=96, depth=2, num_heads=4, mlp_dim=192),
     data=Data(source="folder:moving_digits_boxes", train="train", validation="validation", test="test", batch_size=64),
     optim=Optim(optimizer="muon", epochs=2, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.2, xla=False),

@@ -69,8 +69,8 @@ def array(objects, sizes, paths, class_names, skip=False):
     highest = max((max(edges) for each in objects for edges in each.edges), default=math.inf)
     if highest <= 1:
         raise ValueError(
-            f"Boxes must be in pixels. Received: numbers up to {highest:g} for {shown(paths[0])!r} and others, which look "
-            "like shares of the image"
+            f"Boxes must be in pixels. Received: numbers up to {highest:g} for {shown(paths[0])!r} and others, which "
+            "look like shares of the image"
         )
     bad, rows, indices = [], [], {name: index for index, name in enumerate(class_names)}
     for file_objects, size, path in zip(objects, sizes, paths):
