@@ -103,6 +103,13 @@ def test_the_map_is_that_of_the_middle_frame():
     assert token.get_layer("patch_tokens_3").cropping == (1 + 9, 9)  # the prefix, and a step of frames 2 and 3
 
 
+def test_where_queries_look_is_in_the_middle_frame():
+    model = DetectClips(frames=4, classes=NAMES, most=3, head="decoder").model(**MODEL)
+    maps = keras_vit.explain.attention_of_boxes(model, np.random.default_rng(0).uniform(0, 255, (2, 4, SIDE, SIDE, 3)))
+    assert maps.shape == (2, 3, 3, 3)
+    np.testing.assert_allclose(maps.sum((2, 3)), 1, atol=1e-3)
+
+
 def test_a_flip_turns_classes():
     tf = pytest.importorskip("tensorflow")
     task = DetectClips(frames=2, classes=("left", "right", "up"), mirrored={"left": "right"})
