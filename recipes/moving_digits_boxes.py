@@ -22,7 +22,7 @@ recipe = Recipe(
     model=dict(variant=None, image_size=48, channels=1, stem=((32, 2), (64, 2)), patch_size=2, tubelet=2,
                width=96, depth=2, num_heads=4, mlp_dim=192),
     data=Data(source="folder:moving_digits_boxes", train="train", validation="validation", test="test", batch_size=64),
-    optim=Optim(optimizer="muon", epochs=2, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.2, xla=False),
+    optim=Optim(optimizer="muon", epochs=3, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.2, xla=False),
 )  # fmt: skip
 
 SPLITS = {"train": 20_000, "validation": 1_000, "test": 2_000}
