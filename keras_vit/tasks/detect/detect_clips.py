@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from keras_vit.models.outputs import ignored
 from keras_vit.preparing.clip_preparation import frames_rule
 from keras_vit.tasks.clip_task import ClipTask
 from keras_vit.tasks.dense import middle_of
@@ -103,18 +100,11 @@ class DetectClips(ClipTask, Detect):
         clips, boxes = super().batch(examples, augment, seed)
         if augment is None or self.mirrored is None:
             return clips, boxes
-        import tensorflow as tf
+        from keras_vit.data.augment.mirrored import mirrored
 
-        from keras_vit.data.augment.boxes import flip
-
-        chosen = tf.random.stateless_uniform(tf.shape(clips)[:1], seed) < 0.5
-        boxes = flip(boxes, chosen, clips.shape[2:4])
-        kinds = tf.where(boxes[..., 4] < -1, ignored(boxes[..., 4]), boxes[..., 4])  # -1 is empty
-        turned = tf.gather(self._partners(), tf.cast(kinds, "int32") + 1)
-        turned = tf.where(boxes[..., 4] < -1, ignored(turned), turned)
-        turned = tf.where(chosen[:, None], turned, boxes[..., 4])
-        boxes = tf.concat([boxes[..., :4], turned[..., None]], axis=-1)
-        return tf.where(chosen[:, None, None, None, None], tf.reverse(clips, [3]), clips), boxes
+        names = self.classes
+        partners = [names.index(self._pairs.get(name, name)) for name in names]
+        return mirrored(clips, boxes, partners, seed)
 
     def shows(self, output):
         """Returns text such as `"the middle one of 16 frames"`; `output` is not used."""
@@ -129,10 +119,6 @@ class DetectClips(ClipTask, Detect):
             example: Dictionary with `"bounding_boxes"`, float32 `(most, 5)`, or `None`.
         """
         return Detect.picture(self, image[middle_of(len(image))], output, example)
-
-    def _partners(self):
-        """Returns what each class is in a mirror, float32 `(1 + classes,)`: first -1, an empty box."""
-        return np.array([-1, *(self.classes.index(self._pairs.get(name, name)) for name in self.classes)], "float32")
 
     @property
     def _pairs(self):
