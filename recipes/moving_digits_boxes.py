@@ -1,17 +1,23 @@
 """Two moving digits in a clip of 8 frames: a box around each in the middle frame, and what it is and does, "7 left".
 
-python recipes/moving_digits_boxes.py moving_digits_boxes
-python -m keras_vit fit moving_digits_boxes data.source=folder:moving_digits_boxes
-python -m keras_vit predict runs/moving_digits_boxes moving_digits_boxes/test --json found.json
+python recipes/moving_digits_boxes.py moving_boxes
+python -m keras_vit fit moving_digits_boxes data.source=folder:moving_boxes
+python -m keras_vit predict runs/moving_digits_boxes moving_boxes/test --json found.json
 
-The first command writes 20,000 clips to train on, 1,000 to validate and 2,000 to test, as animated PNG files of 48 x 48
+The first command writes 20,000 clips to train on, 1,000 to validate and 1,000 to test, as animated PNG files of 48 x 48
 pixels, and for each split `annotations.json`, COCO's file, with the boxes of the middle frames. The class of a box is a
 digit and one of four directions, 40 in all. In the middle frame the two digits stand anywhere, apart; before and after
 it each moves 1 to 3 pixels a frame, over or under the other and out of the picture. So the middle frame alone says
 nothing about the directions. The model sees every other frame. Nothing is flipped: the mirror of a digit is none.
+
+In three epochs it learned where digits are, and not yet which: on the test clips the average precision of boxes at an
+IoU of 0.5, whatever their class, is 0.983, and the mean over IoUs of 0.5 to 0.95 is 0.855. With the 40 classes mAP50 is
+0.011. Of the boxes that are found, 25.9 % name the right digit, and 24.2 % the right direction, as chance does. It took
+23 minutes, of which the run had 10 of one core's time, on these clips as arrays in memory. A single run; more epochs
+were not tried, nor a start from the weights of `moving_digits`.
 """
 
-from keras_vit.config import Data, DetectClips, Optim, Recipe
+from keras_vit.config import Data, DetectClips, Optim, Reached, Recipe
 
 DIRECTIONS = {"right": (0, 1), "down": (1, 0), "left": (0, -1), "up": (-1, 0)}
 CLASSES = tuple(f"{digit} {direction}" for digit in range(10) for direction in DIRECTIONS)
@@ -21,11 +27,14 @@ recipe = Recipe(
     task=DetectClips(classes=CLASSES, frames=4, stride=2, most=10, head={"kind": "points", "width": 32}),
     model=dict(variant=None, image_size=48, channels=1, stem=((32, 2), (64, 2)), patch_size=2, tubelet=2,
                width=96, depth=2, num_heads=4, mlp_dim=192),
-    data=Data(source="folder:moving_digits_boxes", train="train", validation="validation", test="test", batch_size=64),
+    data=Data(source="folder:moving_boxes", train="train", validation="validation", test="test", batch_size=64),
     optim=Optim(optimizer="muon", epochs=3, learning_rate=4e-3, weight_decay=0.05, warmup_epochs=0.2, xla=False),
+    reached=Reached(scores=(("mAP50", 0.0105), ("mAP", 0.0086), ("AP50 of boxes alone", 0.9827), ("digit", 0.2588),
+                            ("direction", 0.2417)), minutes=23.2, device="2 CPU cores, x86-64", commit="a9d5ef30",
+                    note="the cores were shared with other work; where digits are was learned, not which"),
 )  # fmt: skip
 
-SPLITS = {"train": 20_000, "validation": 1_000, "test": 2_000}
+SPLITS = {"train": 20_000, "validation": 1_000, "test": 1_000}
 SIDE, FRAMES, FASTEST = 48, 8, 3
 SEEDS = {name: i for i, name in enumerate(SPLITS)}
 
