@@ -23,6 +23,7 @@ OF_PAGES = {  # weights that the pictures of a page show
     "blood_cells.png": "blood_cells",
     "captions.png": "easy_vqa_captions",
     "cifar10.png": "cifar10_hybrid",
+    "clip_boxes.png": "",
     "clips.gif": "moving_digits",
     "color.png": "",
     "drawn.png": "mnist_dit",

@@ -75,8 +75,8 @@ class Traits:
 
     @functools.cached_property
     def size(self):
-        """`(height, width)` of its images; `()` without images."""
-        return tuple(self.inputs.get("images", ())[-3:-1])
+        """`(height, width)` of its images, or of its clips' frames; `()` without."""
+        return tuple(self.inputs.get("images", self.inputs.get("clips", ()))[-3:-1])
 
     @functools.cached_property
     def range(self):

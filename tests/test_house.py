@@ -24,7 +24,7 @@ PUBLIC = """
     AdaptiveBlock AdaptiveHead AddToImage AffineSampling AnomalyDetector Answer Augment BoxesAndMasks Caption
     CaptionClips Classify ClassifyClips Compress Contrast ContrastClips ConvStem CrossAttention DPTHead Data
     DecoderBlock DeformableAttention
-    DeformableDecoder Depth DepthHead Detect Distiller EndPool FiLMDecoder FrameMean Frames Generate HYBRIDS
+    DeformableDecoder Depth DepthHead Detect DetectClips Distiller EndPool FiLMDecoder FrameMean Frames Generate HYBRIDS
     InstanceMasks JobConv2D JobInput LayerScale MLP MaskDecoder MaskedAutoencoder MaskedLoss MergingBlock
     MultiHeadSelfAttention Objectness Optim PaddingMask PatchDropout PatchEncoder Patches PixelHead
     PlaceBoxes PointBoxes PoseHead Positions Pretrain PretrainClips QueryDecoder QueryLogits QueryMap QueryMasks

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import class_names, dit, vit
+from keras_vit import class_names, dit, video_vit, vit
 from keras_vit.traits import Traits, traits_of
 from tests import captions
 from tests.towers import two_towers
@@ -21,6 +21,11 @@ def test_a_classifier():
     assert about.image_model is model and not about.reads_both
     assert tuple(about.rule["full_size"]) == (8, 8) and about.words == (None, 0)
     assert Traits(keras.Model(model.input, keras.ops.softmax(model.output))).shares
+
+
+def test_the_size_of_clips_is_that_of_their_frames():
+    about = Traits(video_vit(**{**SMALL, "image_size": (8, 12)}, frames=4, num_classes=2))
+    assert about.inputs == {"clips": (4, 8, 12, 1)} and about.size == (8, 12)
 
 
 def test_what_is_found_is_kept(monkeypatch):

@@ -40,7 +40,7 @@ def state(model):
 
 
 TYPED = "Augment Data Optim Recipe Task Answer Caption CaptionClips Classify ClassifyClips Compress Contrast "
-TYPED += "ContrastClips Depth Detect Generate Pretrain PretrainClips Regress Restore Segment Translate"
+TYPED += "ContrastClips Depth Detect DetectClips Generate Pretrain PretrainClips Regress Restore Segment Translate"
 RECIPES = set(TYPED.split())  # typed fields: test_checked
 TABLES = {"HYBRIDS", "VARIANTS", "MaskedLoss"}  # without arguments
 

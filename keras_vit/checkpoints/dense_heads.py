@@ -55,7 +55,7 @@ def load_head(model, source, classes):
             return None
         if not any(name.startswith(TEXTURE) for name in head_tensors):  # a model without references: these are new
             head = {path: variable for path, variable in head.items() if not path.startswith(TEXTURE)}
-        placeholders = form.placeholders(arguments_of(model))
+        placeholders = form.placeholders(arguments_of(model, words=True))
         rows = {path: next(matching(form, path, placeholders), None) for path in head}
         used, arrays = {name for row in rows.values() if row for name in row.theirs}, {}
         if None not in rows.values() and head_tensors <= used <= set(names):

@@ -25,6 +25,7 @@ from keras_vit.tasks import Contrast as Contrast
 from keras_vit.tasks import ContrastClips as ContrastClips
 from keras_vit.tasks import Depth as Depth
 from keras_vit.tasks import Detect as Detect
+from keras_vit.tasks import DetectClips as DetectClips
 from keras_vit.tasks import Generate as Generate
 from keras_vit.tasks import Pretrain as Pretrain
 from keras_vit.tasks import PretrainClips as PretrainClips

@@ -12,7 +12,9 @@ from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.memory import Source, fits
 from keras_vit.data.packing import folded, packed
 from keras_vit.utils import clip_files
+from keras_vit.utils.folders import shown
 from keras_vit.utils.sampling import frame_indices, view_indices
+from keras_vit.utils.warned import left_out, named
 
 SCALE = 2**24  # of random numbers as integers, among the keys
 READING = 2  # raise it when another frame of the same file may be the first, the last, or of another size
@@ -27,10 +29,16 @@ class Sampling:
     segments: bool = False
     views: int = 1
     crops: int = 1
+    centered: bool = False  # around the middle frame, in training too
 
     def indices(self, count, numbers=None):
         """Returns the indices of the frames of a clip of `count`; `numbers` as in `frame_indices`."""
-        return frame_indices(count, self.frames, self.stride, self.segments, numbers)
+        return frame_indices(count, self.frames, self.stride, self.segments, numbers, self.centered)
+
+    @property
+    def rule(self):
+        """What a model's metadata say of it, as `frames_rule` reads them."""
+        return {"stride": self.stride, "segments": self.segments, **({"centered": True} if self.centered else {})}
 
     @property
     def count(self):
@@ -149,6 +157,31 @@ def inspect_all(paths):
     paths = list(map(str, paths))
     clip_files.need(paths)
     return CheckedClips(*_known().look_up(paths, "checking clips"))
+
+
+def readable(paths, on_bad, faults=None):
+    """Reads the ends of every clip once: an error or a warning names what cannot be read.
+
+    Args:
+        paths: The files.
+        on_bad: `Data.bad_images`.
+        faults: What else is wrong with some, by their positions, such as with their boxes.
+
+    Returns:
+        Hashes of the readable files, one row for each, and the positions of these files among `paths`.
+    """
+    checked = inspect_all(paths)
+    faults = {**(faults or {}), **checked.faults}
+    bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
+    if bad and (on_bad == "raise" or len(bad) == len(paths)):
+        raise ValueError(
+            f"{len(bad)} of {len(paths)} clips cannot be read. Repair or remove them, or leave them out with "
+            f"data.bad_images=skip:\n  {named(bad)}"
+        )
+    if bad:
+        left_out(f"{len(bad)} of {len(paths)} clips, which cannot be read", bad)
+    kept = np.delete(np.arange(len(paths)), sorted(faults))
+    return checked.records[kept]["digest"], kept
 
 
 class CheckedClips(Checked):

@@ -14,11 +14,13 @@ def attention_of_boxes(model: keras.Model, images) -> np.ndarray:
 
     Of a query of DETR's decoder, its cross-attention (Carion et al. 2020, arXiv:2005.12872, figure 6); of a box's own
     token, the attention of the encoder's last block (Fang et al. 2021, arXiv:2106.00666, section 4.5); of a query with
-    deformable attention, the places that it chose in the last block, each shared among the four patches around it.
+    deformable attention, the places that it chose in the last block, each shared among the four patches around it. Of a
+    model of clips, the patches are those of the middle time step.
 
     Args:
-        model: A model of `keras_vit.Detect` with `head="decoder"`, `"tokens"` or `"deformable"`; or an RF-DETR.
-        images: Array, `(batch, height, width, channels)`, 0..255.
+        model: A model of `keras_vit.Detect` with `head="decoder"`, `"tokens"` or `"deformable"`; or an RF-DETR; or a
+            model of `keras_vit.DetectClips` with `head="decoder"`.
+        images: Array, `(batch, height, width, channels)`, 0..255; or of clips.
 
     Returns:
         float32 array, `(batch, boxes, rows, columns)`, in the order of the model's boxes. A map of `"decoder"` sums to
@@ -34,7 +36,7 @@ def attention_of_boxes(model: keras.Model, images) -> np.ndarray:
         raise ValueError(
             f"The model must be a detector with queries or tokens of boxes. Received: {model.name!r}, which has neither"
         )
-    prefix, most, grid = anatomy.num_prefix(model), boxes.output.shape[1], anatomy.grid(model)
+    prefix, most, grid = anatomy.num_prefix(model), boxes.output.shape[1], anatomy.grid(model)[-2:]
 
     def attended(model, images):
         if decoder is None:

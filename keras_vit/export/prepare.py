@@ -8,9 +8,10 @@ from keras_vit.layers import TimeEmbedding
 from keras_vit.models.autoencoder import AUTOENCODER, takes_latents
 from keras_vit.models.backbone import check_plain
 from keras_vit.models.dit import EMPTY, classes_of, reads_texts, words_of
-from keras_vit.models.inputs import metadata_of
+from keras_vit.models.inputs import CLIPS, metadata_of
 from keras_vit.models.kinds import NAMELESS
 from keras_vit.models.schedules import SCHEDULE, SHIFT
+from keras_vit.preparing.clip_preparation import frames_rule
 from keras_vit.utils import extras, files
 from keras_vit.utils.weights_digest import WEIGHTS, weights_digest
 
@@ -130,7 +131,8 @@ def _of_images(about, shape):
         "range": None if about.range is None else list(about.range),
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
-    return {"input": entry, "preprocessing": about.rule}
+    frames = {"frames": frames_rule(about.model)} if len(shape) == CLIPS - 1 else {}
+    return {"input": entry, "preprocessing": about.rule, **frames}
 
 
 def _of_noise(model):

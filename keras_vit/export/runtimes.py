@@ -176,8 +176,8 @@ def tflite(path, threads=None):
 
 
 def size_of(examples):
-    """Returns `(height, width)` of the images among a model's inputs by name, if it takes any."""
-    return examples["images"].shape[1:3] if "images" in examples else ()
+    """Returns `(height, width)` of the images, or of the clips' frames, among a model's inputs by name, if any."""
+    return next((examples[name].shape[-3:-1] for name in ("images", "clips") if name in examples), ())
 
 
 def _in_batches(call, examples, batch):

@@ -23,7 +23,7 @@ PIPELINES = {  # the hub's names of jobs, https://huggingface.co/tasks, by what 
     "velocity": "unconditional-image-generation",
 }
 FEATURES = "image-feature-extraction"  # of an encoder without a task
-CLIPS = "video-classification"
+OF_CLIPS = {"classes": "video-classification", "boxes": None}  # there is no job of boxes in clips
 OF_TEXTS = {"classes": "visual-question-answering", "velocity": "text-to-image", "words": "translation"}
 
 LISTED = 50  # classes that the card names, at most
@@ -54,7 +54,9 @@ def pipeline_of(gives, clips=False, texts=False):
     """
     if texts and gives in OF_TEXTS:
         return OF_TEXTS[gives]
-    return FEATURES if gives is None else CLIPS if clips and gives == "classes" else PIPELINES.get(gives)
+    if clips and gives in OF_CLIPS:
+        return OF_CLIPS[gives]
+    return FEATURES if gives is None else PIPELINES.get(gives)
 
 
 def card(content, repository, license=None, files=()):

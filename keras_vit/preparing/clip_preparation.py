@@ -10,7 +10,11 @@ from keras_vit.models.metadata import metadata
 from keras_vit.utils import checks, clip_files
 from keras_vit.utils.sampling import frame_indices
 
-RULE = {"stride": 1, "segments": False}  # see `frame_indices`; by frames alone, `segments` is the rule
+RULE = {
+    "stride": 1,
+    "segments": False,
+    "centered": False,
+}  # see `frame_indices`; by frames alone, `segments` is the rule
 
 
 def frames_rule(model):
@@ -24,7 +28,8 @@ def frames_rule(model):
     about = metadata(model)
     stated = about.get("frames") or (about.get("evaluation") or {}).get("frames") or {}
     rule = {**RULE, "segments": is_by_frames(model), **stated}
-    if type(rule["stride"]) is not int or rule["stride"] < 1 or not isinstance(rule["segments"], bool):
+    switches = all(isinstance(rule[name], bool) for name in ("segments", "centered"))
+    if type(rule["stride"]) is not int or rule["stride"] < 1 or not switches:
         raise ValueError(f"`frames` of the metadata must have a stride and segments. Received: {checks.shown(rule)}")
     return {name: rule[name] for name in RULE}
 

@@ -8,7 +8,8 @@ from keras_vit.models.outputs import count_classes
 def task_of(about):
     """Returns the task of a model that takes images alone, without its classes, by its `Traits`."""
     if len(image_shape(about.model)) == CLIPS - 1:
-        return config.ClassifyClips.of_clips(about.model)
+        kind = config.DetectClips if about.gives == "boxes" else config.ClassifyClips
+        return kind.of_clips(about.model)
     if about.gives == "depth":
         return config.Depth()
     if about.gives == "numbers":

@@ -44,16 +44,17 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
         trained: A `Trained`.
         files: Paths.
         ids: As `Trained.ids_of` returns them.
-        keeps: Function from the bytes of a file to what is kept of it, such as its size; or `None`.
+        keeps: Function from the bytes of a file, or the path of a clip, to what is kept of it, such as its size; or
+            `None`.
         finish: Of a `whole` task: what to make of each few rows of the outputs, such as bytes; or `None`.
 
     Raises:
         ValueError: For outputs that are not finite.
     """
-    passage, first = _passage(trained, len(files), finish), 0
+    passage, first, clips = _passage(trained, len(files), finish), 0, trained.task.clips is not None
 
     def read(path):
-        return passage.read(path), keeps and keeps(encoded(path))
+        return passage.read(path), keeps and keeps(path if clips else encoded(path))
 
     for batch in reading.batches(read, files, passage.count, ahead=passage.ahead):
         sources = {i: source for i, (_, source) in batch.pixels.items()}

@@ -14,7 +14,7 @@ from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.runs.translated import translations
 from keras_vit.utils import checks, extras, progress
-from keras_vit.utils.clip_files import is_clip
+from keras_vit.utils.clip_files import frame_size, is_clip
 from keras_vit.utils.files import replacing
 from keras_vit.utils.folders import files_in, in_folder, is_image, natural_key
 
@@ -132,7 +132,7 @@ def predictions(target, files, top=3, to=None, *, texts=None, reference=None, js
         yield from translations(trained, files, top, paths)
         return
     place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
-    keeps = kind.keeps if place or paths else None
+    keeps = (kind.keeps if task.clips is None else kind.keeps and frame_size) if place or paths else None
     finish = task.result if kind.pixels and task.whole else None
     with tables.written(paths, kind.columns) as add:
         for path, output, source, error in outputs(trained, files, ids, keeps, finish):

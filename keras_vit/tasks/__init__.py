@@ -10,6 +10,7 @@ from keras_vit.tasks.contrast.contrast import Contrast as Contrast
 from keras_vit.tasks.contrast.contrast_clips import ContrastClips as ContrastClips
 from keras_vit.tasks.depth.depth import Depth as Depth
 from keras_vit.tasks.detect.detect import Detect as Detect
+from keras_vit.tasks.detect.detect_clips import DetectClips as DetectClips
 from keras_vit.tasks.generate.generate import Generate as Generate
 from keras_vit.tasks.pretrain.pretrain import Pretrain as Pretrain
 from keras_vit.tasks.pretrain.pretrain_clips import PretrainClips as PretrainClips

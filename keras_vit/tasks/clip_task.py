@@ -48,10 +48,12 @@ class ClipTask:
 
         return Sampling(self.frames, self.stride, self.sampling == "segments")
 
-    def check(self, recipe):
+    def check(self, recipe=None):
         super().check(recipe)
         if self.sampling == "segments" and self.stride > 1:
             raise ValueError(f"Segments divide a whole clip: stride must be 1. Received: task.stride={self.stride}")
+        if recipe is None:
+            return
         if "frames" in recipe.model:
             raise ValueError(f"The frames are task.frames. Received: model.frames={recipe.model['frames']!r}")
         checks.options("model", recipe.model, (*MODEL, "weights", "head"))
@@ -67,7 +69,7 @@ class ClipTask:
 
     def vit(self, *, weights=None, **arguments):
         """Builds the Vision Transformer of clips that a recipe's `model` describes; see `Task.vit`."""
-        about = {"frames": {"stride": self.stride, "segments": self.sampling == "segments"}}
+        about = {"frames": self.clips.rule}
         if weights is not None:
             return started(weights, self.frames, about, arguments)
         return video.video_vit(frames=self.frames, metadata=about, **arguments)
@@ -124,7 +126,8 @@ def started(weights, frames, metadata, arguments):
     from keras_vit.checkpoints.inflation import inflated
     from keras_vit.checkpoints.pretrained import from_pretrained
 
-    options = {name: value for name, value in arguments.items() if name not in ("variant", "name")}
+    none = ("variant", "name", "representation_size")  # the last one no model of clips has
+    options = {name: value for name, value in arguments.items() if name not in none}
     own = {name: options.pop(name) for name in ("tubelet", "time_depth") if name in options}
     options |= {"metadata": metadata, "part": "image"}
     model = from_pretrained(weights, **options)

@@ -38,6 +38,11 @@ def need(paths):
         extras.need(f"Reading {str(other)!r}", "video", "av")
 
 
+def frame_size(path):
+    """Returns the `(height, width)` of a clip's frames; raises as `read_clip`."""
+    return read_clip(path, 1, lambda count: [0]).shape[1:3]
+
+
 def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True):
     """Returns some frames of a clip, uint8 `(frames, height, width, channels)`.
 

@@ -3,13 +3,15 @@
 import numpy as np
 
 
-def frame_indices(count, frames, stride=1, segments=False, numbers=None):
+def frame_indices(count, frames, stride=1, segments=False, numbers=None, centered=False):
     """Returns the indices of the frames of a clip that a model sees, int64 `(frames,)`.
 
     Dense, as for Kinetics in VideoMAE (Tong et al. 2022, arXiv:2203.12602, appendix): every `stride`-th frame of a part
     of the clip, drawn in training and in the middle else; of a clip that is too short, the last frame is repeated. In
     segments, as for Something-Something (Wang et al. 2016, arXiv:1608.00859): one frame of each equal part, drawn in
-    training and in its middle else.
+    training and in its middle else. Centered, as for boxes in the Video Action Transformer (Girdhar et al. 2019,
+    arXiv:1812.02707): dense around the clip's middle frame, `count // 2`, which is number `frames // 2` of those that
+    the model sees; of a clip that is too short, its first and its last frame are repeated.
 
     Args:
         count: Frames of the clip, at least 1.
@@ -17,7 +19,10 @@ def frame_indices(count, frames, stride=1, segments=False, numbers=None):
         stride: Step from one to the next, dense.
         segments: Whether the clip is divided into segments.
         numbers: For training, numbers in [0, 1): one, in segments one for each frame. `None` for the middle.
+        centered: Whether the frames are around the middle one, in training too: `numbers` are not used.
     """
+    if centered:
+        return np.clip(count // 2 + stride * (np.arange(frames) - frames // 2), 0, count - 1)
     middle = np.full(frames if segments else 1, 0.5)
     numbers = middle if numbers is None else np.asarray(numbers, "float64")
     if segments:

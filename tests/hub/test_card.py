@@ -20,6 +20,7 @@ def test_the_card_is_what_the_search_of_the_hub_reads(run, tmp_path):
         (("classes",), "image-classification"),
         (("classes", True), "video-classification"),
         (("boxes",), "object-detection"),
+        (("boxes", True), None),  # its examples are images
         (("velocity",), "unconditional-image-generation"),
         (("velocity", False, True), "text-to-image"),
         (("words",), "image-to-text"),

@@ -21,6 +21,7 @@ def test_frames_are_chosen_by_the_metadata(tmp_path):
         ({"frames": {"stride": 2}}, [1, 3, 5, 7]),
         ({"evaluation": {"frames": {"stride": 8, "segments": False}}}, [0, 8, 8, 8]),
         ({"frames": {"segments": True}}, [1, 3, 5, 7]),
+        ({"frames": {"stride": 2, "centered": True}}, [0, 2, 4, 6]),
     ):
         model = small(metadata=metadata)
         for given in (CLIP, path, str(path), [CLIP], CLIP[None]):

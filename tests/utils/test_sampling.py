@@ -26,6 +26,16 @@ def test_a_short_clip_repeats_its_last_frame():
     assert listed(3, 5, numbers=[0.9]) == [0, 1, 2, 2, 2]
 
 
+def test_frames_around_the_middle_one():
+    """That is number `frames // 2` of those seen, however long the clip is, in training too; the ends are repeated."""
+    assert listed(100, 4, 8, centered=True) == [34, 42, 50, 58] and listed(8, 8, centered=True) == [*range(8)]
+    assert listed(9, 4, centered=True) == [2, 3, 4, 5] and listed(3, 5, centered=True) == [0, 0, 1, 2, 2]
+    assert listed(1, 4, centered=True) == [0, 0, 0, 0]
+    for count in range(1, 40):
+        for frames in range(1, 9):
+            assert listed(count, frames, 3, numbers=[0.9], centered=True)[frames // 2] == count // 2
+
+
 def test_segments_give_one_frame_each():
     assert listed(16, 4, segments=True) == [2, 6, 10, 14]  # as VideoMAE's: int(tick / 2 + tick * i)
     assert listed(10, 4, segments=True) == [int(10 / 4 / 2 + 10 / 4 * i) for i in range(4)]

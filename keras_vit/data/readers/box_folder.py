@@ -1,5 +1,6 @@
 """Folders of images with boxes: which belong to which image, and what is wrong with them."""
 
+import math
 import pathlib
 
 from keras_vit.data.readers import box_files, coco_files, split_folders
@@ -63,8 +64,14 @@ def array(objects, sizes, paths, class_names, skip=False):
             instead of an error.
 
     Raises:
-        ValueError: For such boxes, boxes in an image of another size, or an unknown class.
+        ValueError: For such boxes, boxes in an image of another size, an unknown class, or boxes in shares of images.
     """
+    highest = max((max(edges) for each in objects for edges in each.edges), default=math.inf)
+    if highest <= 1:
+        raise ValueError(
+            f"Boxes must be in pixels. Received: numbers up to {highest:g} for {shown(paths[0])!r} and others, which "
+            "look like shares of the image"
+        )
     bad, rows, indices = [], [], {name: index for index, name in enumerate(class_names)}
     for file_objects, size, path in zip(objects, sizes, paths):
         rows.append([])

@@ -1,20 +1,20 @@
-"""Clips that the caller has: class folders of files, files with a table of their texts, or arrays."""
+"""Clips that the caller has: class folders of files, files with a table of texts or COCO's boxes, or arrays."""
 
 import itertools
 import pathlib
 
 import numpy as np
 
-from keras_vit.data.clip_source import Clips, inspect_all
+from keras_vit.data.clip_source import Clips, readable
 from keras_vit.data.packing import packed, unfolded, unpacked
-from keras_vit.data.readers import groups, split_folders, table, table_file, tfds_clips
+from keras_vit.data.readers import clip_boxes, groups, split_folders, table, table_file, tfds_clips
 from keras_vit.data.readers.image_files import preparation
 from keras_vit.data.readers.table_cells import group_of
 from keras_vit.data.targets import KINDS
 from keras_vit.utils import checks, clip_files, folders
 from keras_vit.utils.folders import ending, is_hidden, shown
 from keras_vit.utils.names import Written
-from keras_vit.utils.warned import left_out, named
+from keras_vit.utils.warned import left_out
 
 WITH_TEXTS = ("images", "texts", "groups", "splits")  # columns of a table of clips and their texts
 
@@ -23,12 +23,13 @@ def from_arrays(arrays, sampling, shape, class_names=(), targets=("labels",)):
     """Returns the source of the caller's own arrays.
 
     Args:
-        arrays: `(clips, labels)` or `(clips, texts)`; `clips` alone without targets. Clips are `(clips, frames, height,
-            width, channels)`, 0..255, of as many frames as they may have; labels and texts as in `arrays.from_arrays`.
+        arrays: `(clips, labels)`, `(clips, texts)` or `(clips, bounding_boxes)`; `clips` alone without targets. Clips
+            are `(clips, frames, height, width, channels)`, 0..255, of as many frames as they may have; targets as in
+            `arrays.from_arrays`, boxes of the middle frame.
         sampling: A `clip_source.Sampling`.
         shape: `(height, width, channels)` of examples, in which the frames that the model takes are folded.
         class_names: Names of the classes.
-        targets: Their names: `("labels",)`, `("texts",)` or none.
+        targets: Their names: `("labels",)`, `("texts",)`, `("bounding_boxes",)` or none.
 
     Raises:
         ValueError: If there are more or fewer arrays, or one has another shape, type or range.
@@ -41,7 +42,8 @@ def from_arrays(arrays, sampling, shape, class_names=(), targets=("labels",)):
     channels = shape[2] // sampling.frames
     clips = clip_files.checked(arrays[0], (None, None, None, channels))
     clips = clips.astype("uint8", copy=False) if clips.dtype.kind in "ui" else clips.astype("float32", copy=False)
-    found = {name: KINDS[name].array(values, clips, class_names) for name, values in zip(targets, arrays[1:])}
+    frames = clips[:, 0]  # of their size: boxes are those of one
+    found = {name: KINDS[name].array(values, frames, class_names) for name, values in zip(targets, arrays[1:])}
     alike = np.array([group_of(clip.tobytes()) for clip in clips], "int64") if "texts" in found else None
     return Clips(clips, found, tuple(class_names), groups=alike, sampling=sampling)
 
@@ -49,9 +51,11 @@ def from_arrays(arrays, sampling, shape, class_names=(), targets=("labels",)):
 def read_folder(path, split, data, targets, extras, sampling):
     """Reads a split of a folder of class folders of clips; arguments as in `folder.read`, and a `clip_source.Sampling`.
 
-    Without labels among the targets, clips may lie anywhere in the folder. Texts are in a table.
+    Without labels among the targets, clips may lie anywhere in the folder. Texts are in a table, boxes in COCO's file.
     """
     root = pathlib.Path(Written().path(pathlib.Path(path).expanduser()))
+    if "bounding_boxes" in targets:
+        return clip_boxes.read(root, split, data, sampling)
     if "texts" in targets:
         return _with_texts(root, split, data, sampling)
     if data.columns and not groups.alone(data.columns):
@@ -79,8 +83,8 @@ def read_folder(path, split, data, targets, extras, sampling):
     paths = [*itertools.chain(*files_of_classes)]
     names, numbers = split_folders.names_of(names)
     labels = np.repeat(np.array(numbers or [0], "int32"), [*map(len, files_of_classes)])
-    digests, readable = _readable(paths, data.bad_images)
-    paths, targets_read = np.array(paths, object)[readable], {"labels": labels[readable]} if names else {}
+    digests, kept = readable(paths, data.bad_images)
+    paths, targets_read = np.array(paths, object)[kept], {"labels": labels[kept]} if names else {}
     whole = Clips(paths, targets_read, tuple(names), files=True, digests=digests, sampling=sampling)
     return groups.added(whole, [root], data).part(split, split.partition("[")[0])
 
@@ -110,9 +114,9 @@ def _with_texts(root, split, data, sampling):
             f"{file.name} must name clips ({', '.join(clip_files.ENDINGS)}). Received: {len(others)} other files, such "
             f"as {shown(others[0])!r}"
         )
-    digests, readable = _readable(rows.paths, data.bad_images)
-    of_rows = None if rows.groups is None else rows.groups[readable]
-    paths, texts = np.array(rows.paths, object)[readable], rows.targets["texts"][readable]
+    digests, kept = readable(rows.paths, data.bad_images)
+    of_rows = None if rows.groups is None else rows.groups[kept]
+    paths, texts = np.array(rows.paths, object)[kept], rows.targets["texts"][kept]
     whole = Clips(paths, {"texts": texts}, (), files=True, groups=of_rows, digests=digests, sampling=sampling)
     return whole.part(split, base)
 
@@ -125,21 +129,6 @@ def _clips_in(places):
         endings = sorted({ending(path) for path in others})
         left_out(f"{len(others)} files that are no clips: {', '.join(map(shown, endings[:10]))}")
     return [list(filter(clip_files.is_clip, paths)) for paths in every]
-
-
-def _readable(paths, on_bad):
-    """Reads the ends of every clip once: an error or a warning names what cannot be read. As `folder._readable`."""
-    checked = inspect_all(paths)
-    bad = [f"{shown(paths[i])} ({checked.faults[i]})" for i in sorted(checked.faults)]
-    if bad and (on_bad == "raise" or len(bad) == len(paths)):
-        raise ValueError(
-            f"{len(bad)} of {len(paths)} clips cannot be read. Repair or remove them, or leave them out with "
-            f"data.bad_images=skip:\n  {named(bad)}"
-        )
-    if bad:
-        left_out(f"{len(bad)} of {len(paths)} clips, which cannot be read", bad)
-    readable = np.delete(np.arange(len(paths)), sorted(checked.faults))
-    return checked.records[readable]["digest"], readable
 
 
 def reader(shape, data, sampling, **limits):

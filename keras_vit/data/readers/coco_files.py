@@ -7,7 +7,8 @@ import posixpath
 
 from keras_vit.data.readers.paired_files import more
 from keras_vit.utils import files
-from keras_vit.utils.folders import in_folder
+from keras_vit.utils.clip_files import is_clip
+from keras_vit.utils.folders import files_in, in_folder
 from keras_vit.utils.names import Written, composed
 from keras_vit.utils.warned import left_out
 
@@ -72,30 +73,32 @@ def is_crowd(entry, what="annotation"):
     return bool(entry.get("iscrowd"))
 
 
-def images_of(folder, file, names, masks=None):
-    """Returns the paths of the images that a JSON file names, texts; warns of others.
+def images_of(folder, file, names, masks=None, what="images"):
+    """Returns the paths of the images, or clips, that a JSON file names, texts; warns of others.
 
     Args:
-        folder: Contains them, directly or in `images`.
+        folder: Contains them, directly or in `images`; clips also in `clips`.
         file: The JSON file, for errors.
         names: Their `file_name`s.
         masks: A folder in `folder` whose pictures are none of them.
+        what: `"images"` or `"clips"`.
 
     Raises:
         ValueError: If one does not exist, or is named twice; or if there is none.
     """
-    base = folder / "images" if (folder / "images").is_dir() else folder
+    base = next((folder / name for name in (what, "images") if (folder / name).is_dir()), folder)
     written = Written()
     paths = [pathlib.Path(written.path(base / name)) for name in names]
     missing = [str(path) for path in paths if ".." in path.parts or not path.is_file()]
     if missing:
-        raise ValueError(f"{str(file)!r} must name images that exist. Received: {missing[0]!r}{more(missing)}")
+        raise ValueError(f"{str(file)!r} must name {what} that exist. Received: {missing[0]!r}{more(missing)}")
     if len(set(paths)) < len(paths):
         twice = next(path for path, count in collections.Counter(paths).items() if count > 1)
         raise ValueError(f"{str(file)!r} must name each image once. Received: {twice.name!r} in two forms of Unicode")
-    unknown = len({path for path in in_folder(base) if masks not in path.parents} - set(paths))
+    every = in_folder(base) if what == "images" else map(pathlib.Path, filter(is_clip, files_in(base)))
+    unknown = len({path for path in every if masks not in path.parents} - set(paths))
     if unknown:
-        left_out(f"{unknown} images that {file.name} does not name")
+        left_out(f"{unknown} {what} that {file.name} does not name")
     return list(map(str, paths))
 
 

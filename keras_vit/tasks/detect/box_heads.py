@@ -51,7 +51,7 @@ def decoder(task, encoder, arguments):
         block.num_heads,
         block.mlp_dim,
         depth=task.head_options["depth"],
-        grid=anatomy.grid(encoder),
+        grid=anatomy.grid(encoder)[-2:],  # of clips, of the middle time step
         dropout=block.dropout,
         name="head",
         dtype=encoder.dtype_policy,

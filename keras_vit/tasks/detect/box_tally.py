@@ -39,11 +39,11 @@ class BoxTally(Tally):
         """Counts a batch, and returns the F1 of each image, `(batch,)`, 0..1.
 
         Args:
-            examples: `"images"`, `(batch, height, width, channels)`, of which the size is read, and
+            examples: `"images"`, `(batch, ..., height, width, channels)`, of which the size is read, and
                 `"bounding_boxes"`, float32 `(batch, most, 5)`, as in `PointLoss`.
             outputs: Boxes and scores, `(batch, most, 4 + classes)`, as in `Detect`.
         """
-        height, width = examples["images"].shape[1:3]
+        height, width = examples["images"].shape[-3:-1]
         scores = []
         for boxes, output in zip(examples["bounding_boxes"], np.array(outputs, "float64")):
             boxes = boxes[boxes[:, 4] != -1].astype("float64")

@@ -115,10 +115,11 @@ class Detect(WithHead, Task):
 
     def check(self, recipe=None):
         super().check(recipe)
+        name = type(self).__name__
         if not self.classes and recipe is None:
-            raise ValueError("Detect.classes must name the classes of the objects. Received: classes=()")
+            raise ValueError(f"{name}.classes must name the classes of the objects. Received: classes=()")
         if len(set(self.classes)) < len(self.classes):
-            raise ValueError(f"Detect.classes must have different names. Received: classes={self.classes!r}")
+            raise ValueError(f"{name}.classes must have different names. Received: classes={self.classes!r}")
         if recipe and recipe.data.resize not in (None, "pad"):
             raise ValueError(
                 "Boxes are scored whole: data.resize, which crops the center, must be None, or 'pad', which crops "
@@ -141,8 +142,8 @@ class Detect(WithHead, Task):
         most = (source.targets["bounding_boxes"][..., 4] >= 0).sum(1).max(initial=0)
         if arguments is not None and most > self.most:
             raise ValueError(
-                f"Detect.most must be the objects of an image or more. Received: most={self.most}, and an image of "
-                f"{most} objects"
+                f"{type(self).__name__}.most must be the objects of an image or more. Received: most={self.most}, and "
+                f"an image of {most} objects"
             )
         return task
 
@@ -170,7 +171,7 @@ class Detect(WithHead, Task):
             if registers:
                 raise ValueError(f"The registers are the task's boxes. Received: registers={registers!r}")
             arguments = merged(arguments, {"tokens": {"registers": self.most}})
-        encoder = dense.encoder(arguments, len(self.classes), "detector")
+        encoder = dense.encoder(arguments, len(self.classes), "detector", self.vit)
         output = box_heads.BUILD[self.head_kind](self, encoder, arguments)
         return dense.finished(encoder, output, arguments, self.classes, "detector")
 

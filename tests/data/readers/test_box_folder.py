@@ -69,6 +69,18 @@ def test_wrong_boxes_are_an_error_or_left_out(folder):
         assert (load(folder, bad_images="skip").targets["bounding_boxes"][..., 4] != 1).any()
 
 
+@pytest.mark.parametrize("folder", ["voc", "coco"], indirect=True)
+def test_boxes_that_are_shares_are_no_pixels(folder):
+    if (folder / "train" / "annotations").is_dir():
+        xml(folder / "train" / "annotations" / "a.xml", [("dog", 0.1, 0.1, 0.5, 0.9)])
+        xml(folder / "train" / "annotations" / "c.xml", [("cat", 0.2, 0.1, 0.5, 0.75)])
+    else:
+        files = {"a.jpg": [("dog", 0.1, 0.1, 0.4, 0.8)], "b.jpg": [], "c.jpg": []}
+        coco(folder / "train" / "annotations.json", files)
+    with pytest.raises(ValueError, match=r"must be in pixels. Received: numbers up to 0.9 for .*look like shares"):
+        load(folder, bad_images="skip")
+
+
 @pytest.mark.parametrize("folder", ["voc"], indirect=True)
 def test_images_and_xml_files_that_do_not_belong_together(folder):
     inside = folder / "train" / "annotations"
