@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import tensorflow as tf
 
 from keras_vit.data.augment.moves import change_some
@@ -65,8 +66,8 @@ def blur(images, deviations, radius):
     weights = tf.unstack((weights / tf.reduce_sum(weights, 1, keepdims=True))[..., None, None, None], axis=1)
     for axis in (1, 2):
         size = images.shape[axis]
-        sides = [[radius, radius] if each == axis else [0, 0] for each in range(4)]
-        wide = tf.pad(images, sides, "REFLECT")
+        mirrored = np.pad(np.arange(size), radius, "reflect")  # `tf.pad` does not take a batch of no images
+        wide = tf.gather(images, mirrored, axis=axis)
         parts = [wide[:, i : i + size] if axis == 1 else wide[:, :, i : i + size] for i in range(len(weights))]
         images = tf.add_n([weight * part for weight, part in zip(weights, parts)])
     return images

@@ -8,6 +8,7 @@ from keras_vit.tasks.pretrain.crops_loss import ALONE, TOGETHER
 from keras_vit.utils.warned import warn
 
 LEAST = 0.02  # of what the teacher could say about which image it sees, below which it has collapsed
+EARLY = 0.1  # of a run, in which nothing is said
 EVEN = 0.9  # share of the largest entropy, above which outputs are called even
 
 
@@ -24,7 +25,7 @@ def collapsed(alone, together, prototypes, outputs):
         prototypes: Number of prototypes.
         outputs: Number of outputs in the mean.
     """
-    if not together - alone < LEAST * math.log(min(prototypes, outputs)):
+    if together - alone >= LEAST * math.log(min(prototypes, outputs)):
         return ""
     if alone > EVEN * math.log(prototypes):
         what, helps = "gives all prototypes the same share", "a lower task.teacher_temperature"
@@ -37,9 +38,9 @@ def collapsed(alone, together, prototypes, outputs):
 
 
 class SayCollapse(keras.callbacks.Callback):
-    """Warns once when the teacher says the same of all validation images, at the end of the second epoch or later.
+    """Warns once when the teacher says the same of all validation images, at the end of an epoch.
 
-    In the first epoch it says little yet.
+    At first it always says nearly the same: a tenth of the run, and one epoch, must be over.
 
     Args:
         run: A `training.loop.Run`, whose learner is a `StudentTeacher`.
@@ -52,7 +53,7 @@ class SayCollapse(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         """Looks at the entropies in the logs of an epoch, counted from 0."""
-        if self.said or epoch == 0:
+        if self.said or epoch + 1 <= max(EARLY * self.run.recipe.optim.epochs, 1):
             return
         outputs = 2 * min(self.run.recipe.data.batch_size, len(self.run.validation))
         text = collapsed(logs[f"val_{ALONE}"], logs[f"val_{TOGETHER}"], self.run.learner.prototypes, outputs)

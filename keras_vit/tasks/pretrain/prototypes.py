@@ -60,8 +60,8 @@ class PrototypeHead(Layer):
         kernel = ops.convert_to_tensor(self.kernel)
         if trained is not None:
             fixed = ops.stop_gradient(kernel)
-            kernel = fixed + trained * (kernel - fixed)
-        return ops.matmul(_unit(x, -1), _unit(ops.cast(kernel, "float32"), 0))
+            kernel = fixed + ops.cast(trained, "float32") * (kernel - fixed)
+        return ops.matmul(_unit(x, -1), _unit(kernel, 0))
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.prototypes)

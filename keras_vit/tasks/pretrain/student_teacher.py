@@ -5,10 +5,15 @@ from keras import ops
 
 from keras_vit.models.backbone import fill
 from keras_vit.tasks.pretrain import teacher_schedules
+from keras_vit.tasks.pretrain.moving_average import MovingAverage
 from keras_vit.tasks.pretrain.prototypes import PrototypeHead
 
 GLOBAL, LOCAL = "global_crops", "local_crops"
-STUDENT, COLDEST, CENTERING = 0.1, 0.04, 0.9  # the student's temperature, the teacher's at first, momentum of the center
+STUDENT, COLDEST, CENTERING = (
+    0.1,
+    0.04,
+    0.9,
+)  # the student's temperature, the teacher's at first, momentum of the center
 
 
 class StudentTeacher(keras.Model):
@@ -49,7 +54,8 @@ class StudentTeacher(keras.Model):
         self.student = fill(keras.models.clone_model(model), model.get_weights())
         self.layers_of_student = [each for each in self.student.layers if not isinstance(each, keras.layers.InputLayer)]
         heads = [
-            PrototypeHead(prototypes, hidden, name=name, dtype=model.dtype_policy) for name in ("head", "head_of_teacher")
+            PrototypeHead(prototypes, hidden, name=name, dtype=model.dtype_policy)
+            for name in ("head", "head_of_teacher")
         ]
         for head in heads:
             head.build(model.output_shape)
@@ -58,7 +64,8 @@ class StudentTeacher(keras.Model):
         self.prototypes = prototypes
         self.temperature = temperature
         self.momentum = momentum
-        self.center = self.add_weight((prototypes,), "zeros", "float32", trainable=False, name="center")
+        self.follow = MovingAverage([(self.model, self.student), (self.head_of_teacher, self.head)])
+        self.center = self.add_weight((prototypes,), "zeros", trainable=False, autocast=False, name="center")
         self.step = self.add_weight((), "zeros", "int32", trainable=False, name="step")
         # Steps of the run, those in which the temperature grows, and those without training of the prototypes.
         self.plan = self.add_weight((3,), "zeros", "int32", trainable=False, name="plan")
@@ -90,7 +97,7 @@ class StudentTeacher(keras.Model):
     def call(self, inputs, training=None):
         crops = [ops.cast(inputs[name], "float32") for name in (GLOBAL, LOCAL) if name in inputs]
         if training:
-            self._follow()
+            self.follow(teacher_schedules.momentum(self.step - 1, self.plan[0], self.momentum))
         logits = ops.stop_gradient(_each(lambda x: self.head_of_teacher(self.model(x, training=False)), crops[0]))
         heat = teacher_schedules.temperature(self.step, self.plan[1], min(COLDEST, self.temperature), self.temperature)
         said = ops.softmax((logits - self.center) / heat, axis=-1)  # (batch, 2, prototypes)
@@ -109,16 +116,6 @@ class StudentTeacher(keras.Model):
         for layer in self.layers_of_student:
             images = layer(images)
         return self.head(images, trained=ops.cast(self.step >= self.plan[2], "float32") if training else None)
-
-    def _follow(self):
-        """Moves the teacher towards the student, as far as the last step says."""
-        kept = teacher_schedules.momentum(self.step - 1, self.plan[0], self.momentum)
-        pairs = zip(
-            [*self.model.weights, *self.head_of_teacher.weights], [*self.student.weights, *self.head.weights], strict=True
-        )
-        for old, new in pairs:
-            value = ops.convert_to_tensor(old)
-            old.assign(value + (1 - kept) * (ops.stop_gradient(ops.convert_to_tensor(new)) - value))
 
 
 def cross_entropy(said, logits):
