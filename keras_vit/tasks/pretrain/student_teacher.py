@@ -137,6 +137,6 @@ def entropy(shares):
 
 
 def _each(function, crops):
-    """Returns a function's outputs, `(batch, crops, prototypes)`, of crops, `(batch, crops, height, width, channels)`."""
+    """Returns outputs, `(batch, crops, prototypes)`, of `(batch, crops, height, width, channels)`."""
     outputs = function(ops.reshape(crops, (-1, *crops.shape[2:])))
     return ops.reshape(outputs, (-1, crops.shape[1], outputs.shape[-1]))

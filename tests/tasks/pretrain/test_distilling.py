@@ -6,7 +6,9 @@ import json
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow")
+
+import tensorflow as tf
 
 import keras_vit
 from keras_vit import config

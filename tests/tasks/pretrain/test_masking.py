@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow")
+
+import tensorflow as tf
 
 from keras_vit.tasks import Pretrain
 from keras_vit.tasks.pretrain.masked import MaskedAutoencoder
