@@ -1,0 +1,20 @@
+"""CIFAR-10 without its labels: the plain ViT of `cifar10_mae` learns by self-distillation.
+
+python -m keras_vit fit cifar10_dino
+
+A student says of crops of an image what a teacher, an average of its own weights, says of two large ones (Caron et al.
+2021, arXiv:2104.14294).
+"""
+
+from keras_vit.config import Augment, Data, Optim, Pretrain, Recipe
+
+recipe = Recipe(
+    name="cifar10_dino",
+    task=Pretrain(method="dino", prototypes=1024, head_width=512, local_crops=4, teacher_temperature=0.04,
+                  teacher_momentum=0.98, frozen_epochs=0.25),
+    model=dict(variant=None, patch_size=4, width=128, depth=6, num_heads=4, mlp_dim=512, image_size=32, pooling="gap",
+               position="sincos2d", num_classes=0),
+    data=Data(source="tfds:cifar10", train="train[:20%]", validation="train[98%:]", test="test", batch_size=64),
+    augment=Augment(flip=True),
+    optim=Optim(epochs=3, learning_rate=1e-3, weight_decay=0.05, warmup_epochs=0.5),
+)  # fmt: skip
