@@ -1,4 +1,4 @@
-"""CIFAR-10 without its labels: the plain ViT of `cifar10_mae` learns by self-distillation.
+"""CIFAR-10 without its labels: the ViT of `cifar10_mae`, with patches of 8 pixels, learns by self-distillation.
 
 python -m keras_vit fit cifar10_dino
 
@@ -12,7 +12,7 @@ recipe = Recipe(
     name="cifar10_dino",
     task=Pretrain(method="dino", prototypes=1024, head_width=512, local_crops=4, teacher_temperature=0.04,
                   teacher_momentum=0.98, frozen_epochs=0.25),
-    model=dict(variant=None, patch_size=4, width=128, depth=6, num_heads=4, mlp_dim=512, image_size=32, pooling="gap",
+    model=dict(variant=None, patch_size=8, width=128, depth=6, num_heads=4, mlp_dim=512, image_size=32, pooling="gap",
                position="sincos2d", num_classes=0),
     data=Data(source="tfds:cifar10", train="train[:20%]", validation="train[98%:]", test="test", batch_size=64),
     augment=Augment(flip=True),
