@@ -9,11 +9,8 @@ from keras_vit.tasks.pretrain.moving_average import MovingAverage
 from keras_vit.tasks.pretrain.prototypes import PrototypeHead
 
 GLOBAL, LOCAL = "global_crops", "local_crops"
-STUDENT, COLDEST, CENTERING = (
-    0.1,
-    0.04,
-    0.9,
-)  # the student's temperature, the teacher's at first, momentum of the center
+STUDENT, COLDEST = 0.1, 0.04  # temperatures: the student's, and the teacher's at first
+CENTERING = 0.9  # share of itself that the center keeps in a step
 
 
 class StudentTeacher(keras.Model):
