@@ -32,8 +32,8 @@ def collapsed(alone, together, prototypes, outputs):
     else:
         what, helps = "gives the same prototypes to all images", "a larger batch, or a smaller optim.learning_rate"
     return (
-        f"The teacher has collapsed: it {what}, of {prototypes}, so it does not tell images apart. Its outputs have an "
-        f"entropy of {alone:.2f}, their mean one of {together:.2f}; {helps} may help."
+        f"The teacher has collapsed, or has learned nothing yet: it {what}, of {prototypes}, so images are not told "
+        f"apart. Its outputs have an entropy of {alone:.2f}, their mean one of {together:.2f}; {helps} may help."
     )
 
 

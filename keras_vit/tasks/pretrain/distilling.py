@@ -130,9 +130,11 @@ class Distilling:
 
 def _patch_size(arguments):
     """Returns `(height, width)` of a patch by arguments of a model; `None` where its weights say it."""
-    patch = arguments["patch_size"]
-    if patch is None and not arguments.get("weights"):
-        patch = variants.parse(arguments["variant"])[1]
+    from keras_vit.checkpoints.pretrained import DEFAULTS
+
+    patch, variant = arguments["patch_size"], arguments["variant"]
+    if patch is None and (not arguments.get("weights") or variant not in (None, DEFAULTS["variant"])):
+        patch = variants.parse(variant)[1]
     return patch and checks.pair("patch_size", patch)
 
 
