@@ -67,6 +67,11 @@ if task == "pretrain":  # its loss, its decoder and its masks too
     decoder = config.Pretrain(decoder_width=16, decoder_depth=1, decoder_heads=2)
     recipe = config.Recipe("pretrain", model, task=decoder, data=recipe.data, optim=recipe.optim,
                            augment=config.Augment(rotation=10.0))
+if task == "dino":  # its teacher, its center, its schedules and its crops too
+    model = {**recipe.model, "num_classes": 0}
+    own = config.Pretrain(method="dino", prototypes=16, head_width=16, local_crops=2, temperature_epochs=2.0)
+    recipe = config.Recipe("dino", model, task=own, data=recipe.data, augment=config.Augment(flip=True),
+                           optim=config.Optim(epochs=3))
 keras_vit.fit(recipe, folder, verbose=0, save_steps=1, callbacks=[Clock()])
 print("ended")
 """
@@ -79,7 +84,7 @@ def start(folder, task, how="not", when=0.0):
     return done.returncode == 0
 
 
-@pytest.mark.parametrize("task", ["classify", "pretrain"])
+@pytest.mark.parametrize("task", ["classify", "pretrain", "dino"])
 def test_killed_at_any_moment_nothing_is_lost(tmp_path, task):
     assert start(tmp_path / "whole", task)
     rng = random.Random(int(os.environ.get("KERAS_VIT_SEED", "0")))

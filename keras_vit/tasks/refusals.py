@@ -40,6 +40,11 @@ def check(task, recipe):
     rows = {}
     for owner in reversed(type(task).__mro__):
         rows |= vars(owner).get("refuses", {})
+    refuse(rows, task, recipe)
+
+
+def refuse(rows, task, recipe):
+    """Does the work of `check` for the rows of one dictionary, such as those of one way of a task."""
     parts = {"task": task} if recipe is None else {**vars(recipe), "task": task}
     values = {name: _value(parts, name) for name in rows if recipe is not None or name.startswith("task.")}
     for why in dict.fromkeys(rows.values()):

@@ -25,4 +25,4 @@ def test_one_style_is_copied(tmp_path):
     recipe["main"](tmp_path / "emoji", tmp_path / "drawings")
     data = Data(source=f"folder:{tmp_path / 'drawings'}", columns={"texts": "name"})
     source = sources.load(data, "train", ("texts",))
-    assert [texts for texts in source.targets["texts"]] == [("sign 0",), ("sign 1",)]
+    assert [*source.targets["texts"]] == [("sign 0",), ("sign 1",)]

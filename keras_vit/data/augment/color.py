@@ -1,7 +1,8 @@
-"""Random changes of the pixels of a batch, which leave targets alone: color jitter and random erasing."""
+"""Random changes of the pixels of a batch, which leave targets alone: color jitter, random erasing, blur, inversion."""
 
 import math
 
+import numpy as np
 import tensorflow as tf
 
 from keras_vit.data.augment.moves import change_some
@@ -50,3 +51,28 @@ def erase(images, probability, draw):
     x = tf.range(width, dtype="float64")[None, None, :, None] - left * (width - columns)
     inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
     return change_some(images, chosen, lambda some: tf.where(inside, 0.0, some))
+
+
+def blur(images, deviations, radius):
+    """Blurs each image by a Gaussian of its own.
+
+    Args:
+        images: float32 tensor, `(batch, height, width, channels)`; the sides are above `radius`.
+        deviations: Standard deviations in pixels, above 0, `(batch,)`.
+        radius: Pixels on each side that count, an integer.
+    """
+    steps = tf.range(-radius, radius + 1, dtype="float32")
+    weights = tf.exp(-tf.square(steps) / (2 * tf.square(deviations[:, None])))
+    weights = tf.unstack((weights / tf.reduce_sum(weights, 1, keepdims=True))[..., None, None, None], axis=1)
+    for axis in (1, 2):
+        size = images.shape[axis]
+        mirrored = np.pad(np.arange(size), radius, "reflect")  # `tf.pad` does not take a batch of no images
+        wide = tf.gather(images, mirrored, axis=axis)
+        parts = [wide[:, i : i + size] if axis == 1 else wide[:, :, i : i + size] for i in range(len(weights))]
+        images = tf.add_n([weight * part for weight, part in zip(weights, parts)])
+    return images
+
+
+def solarize(images, threshold=128.0):
+    """Inverts the pixels, 0..255, from a threshold on."""
+    return tf.where(images < threshold, images, 255.0 - images)

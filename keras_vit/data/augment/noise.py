@@ -1,4 +1,4 @@
-"""Uniform noise for each image of a batch."""
+"""Uniform noise for each image of a batch, and zeros, the targets where there are none."""
 
 import tensorflow as tf
 
@@ -12,3 +12,8 @@ def noise(seed, images, count):
         count: Integer.
     """
     return tf.random.stateless_uniform((tf.shape(images)[0], count), seed)
+
+
+def zeros(images):
+    """Returns a zero for each image of a batch, float32 `(batch, 1)`."""
+    return tf.zeros((tf.shape(images)[0], 1))

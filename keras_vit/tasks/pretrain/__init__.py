@@ -1,1 +1,1 @@
-"""Learning without labels: masked autoencoders."""
+"""Learning without labels: masked autoencoders and self-distillation."""

@@ -1,4 +1,4 @@
-"""The requirements on the encoder of a masked autoencoder."""
+"""The requirements on the encoder that a method of pre-training trains."""
 
 from keras_vit.models.options import flat, written
 
@@ -42,7 +42,28 @@ def check_encoder(arguments):
         "pooling": (POOLINGS, "a pooling without weights"),
         "time_depth": ((0,), "no temporal encoder, which would need every place at every time"),
     }
+    _check("A masked autoencoder's model", rules, arguments)
+
+
+def check_student(arguments):
+    """Raises ValueError unless a model with these arguments can take crops of two sizes in one step."""
+    from keras_vit.layers.inputs.patch_encoder import POSITIONS
+
+    rules = {
+        "stem": ((None,), "no stem: its feature map of a small crop is another"),
+        "num_classes": ((0,), "no head: num_classes=0"),
+        "representation_size": ((None,), "no layer between pooling and head"),
+        "rotary": ((None,), "no rotary positions, which are of one size"),
+        "patch_dropout": ((0,), "no patch dropout, which counts the patches of one size"),
+        "tokens.block_positions": ((False,), "no positions in every block, which are of one size"),
+        "tokens.windows": ((1,), "no windows, which divide one size"),
+        "position": (POSITIONS, "no relative positions, which are of one size"),
+    }
+    _check("The model of method='dino'", rules, arguments)
+
+
+def _check(whose, rules, arguments):
     options = flat(arguments)
     for name, (fitting, words) in rules.items():
         if (value := options.get(name, fitting[0])) not in fitting:  # a built model does not show its dropout
-            raise ValueError(f"A masked autoencoder's model must have {words}. Received: {written(name, value)}")
+            raise ValueError(f"{whose} must have {words}. Received: {written(name, value)}")

@@ -1,115 +1,138 @@
-"""Self-supervised pre-training: masked autoencoders."""
+"""Self-supervised pre-training: options of all methods, and the rules of each."""
 
-import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from keras_vit.models import variants
-from keras_vit.models.options import merged
-from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.measured import Measured
-from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
-from keras_vit.tasks.pretrain.neighbors import knn_accuracy
+from keras_vit.tasks.pretrain.distilling import Distilling
+from keras_vit.tasks.pretrain.embedding_tally import EmbeddingTally
+from keras_vit.tasks.pretrain.masking import Masking
 from keras_vit.tasks.shown import INPUT
-from keras_vit.tasks.tally import Tally
-from keras_vit.utils import checks
-from keras_vit.utils.checked import number
+from keras_vit.utils.checked import number, only_with
 
-KEPT = 5000  # largest number of embeddings for the accuracy of neighbors
 EVERY, MEASURED = 5, 2000  # epochs between two measurements in training, and images of each
-SMALLEST = 2  # smallest side of a patch, in pixels
-BLENDED = (*refusals.MIXES, "augment.erase")  # they change the pixels to reconstruct
 FINE = ("optim.freeze", "optim.lora", "optim.layer_decay")  # options of fine-tuning
+METHODS = {"mae": Masking, "dino": Distilling}
+MAE, DINO = (f"method={name!r}" for name in METHODS)
 
 
 @dataclass(frozen=True, repr=False)
 class Pretrain(Task):
-    """Self-supervised pre-training: the model learns to reconstruct masked patches; see `MaskedAutoencoder`.
+    """Self-supervised pre-training: a model learns from images without labels, and returns embeddings.
 
-    He et al. 2021 (arXiv:2111.06377). The saved model returns embeddings, `(batch, width)`. The decoder's defaults are
-    the paper's for ImageNet; a small model on small images needs less, such as width 128, depth 2 and 4 heads.
+    With `method="mae"` it learns to reconstruct masked patches, see `MaskedAutoencoder`; after He et al. 2021
+    (arXiv:2111.06377). With `method="dino"` it learns to say the same of several crops of an image as a teacher, the
+    average of its own earlier weights, says of two large ones; after Caron et al. 2021 (arXiv:2104.14294). The saved
+    model returns embeddings, `(batch, width)`; with `"dino"` it is the teacher.
+
+    Args:
+        mask_ratio: Of `"mae"`, as the three below: share of the patches that are masked.
+        decoder_width: Width of the decoder. The default width, depth and heads are the paper's for ImageNet; a small
+            model on small images needs less, such as 128, 2 and 4.
+        decoder_depth: Number of blocks in the decoder.
+        decoder_heads: Number of attention heads in the decoder.
+        normalize: Of `"mae"`, whether the decoder predicts pixels normalized in each patch.
+        method: `"mae"` or `"dino"`.
+        prototypes: Of `"dino"`, as all below: number of outputs of the projection head, of which student and teacher
+            say shares; the paper has 65,536 for ImageNet.
+        head_width: Hidden channels of the projection head.
+        local_crops: Number of small crops, which only the student sees, next to the two global ones; 0 for none.
+        local_size: Their size in pixels, an integer or `(height, width)`, with the proportions of the images; `None`
+            for the nearest to 3/7 of the images, the paper's 96 of 224.
+        global_area: Smallest share of an image's area that a global crop has, and the largest of a local one.
+        colors: Whether each crop changes its colors: brightness, contrast, saturation, gray, blur and inversion of the
+            light pixels, by the paper's probabilities.
+        teacher_temperature: Temperature of the teacher, below the student's, 0.1. It grows to this value from 0.04.
+        temperature_epochs: Epochs in which it grows.
+        teacher_momentum: Share of itself that the teacher keeps in a step; it grows to 1 by a cosine.
+        frozen_epochs: Epochs in which the last layer of the head is not trained.
     """
 
     extras = ("labels",)
     refuses = {
         "task.classes": "Pre-training has no classes.",
         "model.num_classes": "Pre-training has no classes: leave out model.num_classes.",
-        **{name: f"{name} changes the target: pre-training takes none." for name in BLENDED},
         **{name: f"{name} is for fine-tuning: pre-training takes none." for name in FINE},
     }
     tubes = False  # whether the same places are masked in all frames of a clip
 
-    mask_ratio: float = number(0.75, low=0.01, below=1)  # share of masked patches
-    decoder_width: int = number(512, low=8)
-    decoder_depth: int = number(8, low=1)
-    decoder_heads: int = number(16, low=1)
-    normalize: bool = True  # whether to predict pixels normalized in each patch
+    mask_ratio: float = only_with("reconstructs", number(0.75, low=0.01, below=1), MAE)
+    decoder_width: int = only_with("reconstructs", number(512, low=8), MAE)
+    decoder_depth: int = only_with("reconstructs", number(8, low=1), MAE)
+    decoder_heads: int = only_with("reconstructs", number(16, low=1), MAE)
+    normalize: bool = only_with("reconstructs", True, MAE)
+    method: Literal["mae", "dino"] = only_with("distills", "mae")
+    prototypes: int = only_with("distills", number(4096, low=2), DINO)
+    head_width: int = only_with("distills", number(2048, low=1), DINO)
+    local_crops: int = only_with("distills", number(8), DINO)
+    local_size: int | tuple[int, int] | None = only_with("distills", number(None, low=1), DINO)
+    global_area: float = only_with("distills", number(0.4, low=0.05, most=1), DINO)
+    colors: bool = only_with("distills", True, DINO)
+    teacher_temperature: float = only_with("distills", number(0.07, low=1e-3, below=0.1), DINO)
+    temperature_epochs: float = only_with("distills", number(30.0), DINO)
+    teacher_momentum: float = only_with("distills", number(0.996, below=1), DINO)
+    frozen_epochs: float = only_with("distills", number(1.0), DINO)
+
+    @property
+    def distills(self):
+        """Whether a student learns from a teacher."""
+        return self.method == "dino"
+
+    @property
+    def reconstructs(self):
+        """Whether masked patches are reconstructed."""
+        return not self.distills
+
+    @property
+    def rules(self):
+        """The rules of the method: a `Masking` or a `Distilling`."""
+        return METHODS[self.method](self)
+
+    @property
+    def compares(self):
+        return self.rules.compares
 
     def check(self, recipe=None):
-        from keras_vit.checkpoints.pretrained import DEFAULTS
-
         super().check(recipe)
-        arguments = merged(DEFAULTS, recipe.model)
-        if recipe.model.get("weights") and "variant" not in recipe.model:
-            arguments["variant"] = None  # the variant of the weights
-        _, number, hybrid = variants.parse(arguments["variant"])
-        check_encoder({**arguments, "num_classes": 0, "stem": arguments["stem"] or (hybrid and arguments["variant"])})
-        if arguments["pooling"] == "none":
+        self.rules.check(recipe)
+        if recipe.model.get("pooling") == "none":
             raise ValueError("Pre-training needs one vector for each image. Received: model.pooling='none'")
-        patch = arguments["patch_size"] or number
-        if patch is not None:  # else the patch size of the weights
-            sides = zip(checks.pair("image_size", arguments["image_size"]), patch := checks.pair("patch_size", patch))
-            visible_patches(math.prod(side // pixels for side, pixels in sides), self.mask_ratio, self.tubes)
-            if min(patch) < SMALLEST:
-                raise ValueError(f"Pre-training needs patches of {SMALLEST} x {SMALLEST} pixels. Received: {patch}")
-        if self.decoder_width % 4 or self.decoder_width % self.decoder_heads:
-            raise ValueError(
-                "task.decoder_width must be a multiple of 4 and of task.decoder_heads. "
-                f"Received: {self.decoder_width} and {self.decoder_heads}"
-            )
+
+    def on(self, source, arguments=None):
+        return self.rules.on(arguments)
 
     def model(self, **arguments):
         """Builds the model from images, `(batch, height, width, channels)`, 0..255, to embeddings, `(batch, width)`."""
         return self.vit(**{**arguments, "num_classes": 0})
 
     def learner(self, model, teacher=None):
-        """Returns a `MaskedAutoencoder` around the model; its output is `(batch, patches, values + 1)`."""
-        from keras_vit.tasks.pretrain.masked import MaskedAutoencoder
-
-        decoder = {"width": self.decoder_width, "depth": self.decoder_depth, "num_heads": self.decoder_heads}
-        return MaskedAutoencoder(model, self.mask_ratio, **decoder, normalize=self.normalize)
+        """Returns a `MaskedAutoencoder` or a `StudentTeacher` around the model."""
+        return self.rules.learner(model)
 
     def compiled(self, source):
-        from keras_vit.tasks.pretrain.masked import MaskedLoss
-
-        return {"loss": MaskedLoss(), "weighted_metrics": []}
+        return self.rules.compiled()
 
     def batch(self, examples, augment, seed):
-        """Returns the inputs of the `MaskedAutoencoder`, and the same images, float32, 0..255, as targets.
+        """Returns the inputs of the learner, and its targets.
 
-        The inputs are `"images"` and `"noise"`, float32 `(batch, patches or more)`, in [0, 1).
+        With `"mae"` the inputs are `"images"` and `"noise"`, float32 `(batch, patches or more)`, in [0, 1), and the
+        targets the same images. With `"dino"` they are crops, see `StudentTeacher`, and the targets zeros.
         """
-        from keras_vit.data.augment.noise import noise
-
-        images = examples["images"]
-        patches = (images.shape[-3] // SMALLEST) * (images.shape[-2] // SMALLEST)  # at most: surplus noise is ignored
-        return {"images": images, "noise": noise(seed, images, patches)}, images
+        return self.rules.batch(examples, augment, seed)
 
     def tally(self, keep=False):
         return EmbeddingTally()
 
     def callbacks(self, run):
-        if "labels" not in run.validation.targets:
-            return []
-        return [Measured(run, EmbeddingTally, ("knn_accuracy",), EVERY, MEASURED)]
+        neighbors = Measured(run, EmbeddingTally, ("knn_accuracy",), EVERY, MEASURED)
+        return [*([neighbors] if "labels" in run.validation.targets else []), *self.rules.callbacks(run)]
 
     def viewer(self, learner):
         """Returns the function from images, 0..255, to masked and reconstructed images, `(batch, 2, ...)`, 0..255."""
-        return lambda images: np.stack(
-            learner.reconstruct(images), axis=1
-        )  # (batch, 2, [frames,] height, width, channels)
+        return self.rules.viewer(learner)
 
     def answer(self, output):
         """Returns an empty dictionary: an embedding has no answer."""
@@ -137,55 +160,3 @@ class Pretrain(Task):
 
         views = [image, *output] if np.ndim(output) == 4 else [image]
         return side_by_side([super(Pretrain, self).picture(one, output) for one in views])
-
-
-class EmbeddingTally(Tally):
-    """Accuracy of nearest neighbors, each image among all others, if the data have labels.
-
-    Images with a negative label are unlabeled, and do not count. Of more than 5,000 images, a random sample of 5,000 is
-    kept, the same in each run.
-    """
-
-    def __init__(self):
-        super().__init__()
-        self.random = np.random.default_rng(0)
-        self.keys = np.zeros(0)
-        self.vectors = None
-        self.labels = np.zeros(0, "int64")
-
-    def add(self, examples, outputs):
-        """Counts a batch.
-
-        Args:
-            examples: Dictionary that may have `"labels"`, integers, `(batch,)`.
-            outputs: Embeddings, `(batch, width)`.
-        """
-        if "labels" not in examples:
-            return
-        labeled = examples["labels"] >= 0  # some datasets have -1 for unlabeled images
-        outputs = np.asarray(outputs, "float32")[labeled]
-        self.keys = np.concatenate([self.keys, self.random.random(len(outputs))])
-        self.labels = np.concatenate([self.labels, examples["labels"][labeled]])
-        self.vectors = outputs if self.vectors is None else np.concatenate([self.vectors, outputs])
-        if len(self.keys) > KEPT:
-            best = np.sort(np.argpartition(self.keys, KEPT)[:KEPT])
-            self.keys = self.keys[best]
-            self.labels = self.labels[best]
-            self.vectors = self.vectors[best]
-
-    def result(self):
-        if len(self.keys) < 2:
-            return {}
-        return {"knn_accuracy": knn_accuracy(self.vectors, self.labels)}
-
-    def figures(self):
-        from keras_vit import plots
-
-        if len(self.keys) < 3:
-            return {}
-        return {"Embeddings, projected to two principal components": plots.plot_embedding(*self._points())}
-
-    def _points(self):
-        from keras_vit.explain import project
-
-        return project(self.vectors), self.labels

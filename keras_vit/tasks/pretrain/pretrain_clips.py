@@ -1,13 +1,14 @@
 """Self-supervised pre-training on clips: masked autoencoders of tubelets."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from keras_vit.tasks.clip_task import ClipTask
 from keras_vit.tasks.pretrain.encoder import SHARE_OF_TUBES
 from keras_vit.tasks.pretrain.pretrain import Pretrain
-from keras_vit.utils.checked import number
+from keras_vit.utils.checked import number, only_with
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +29,7 @@ class PretrainClips(ClipTask, Pretrain):
     tubes = True
 
     mask_ratio: float = number(SHARE_OF_TUBES, low=0.01, below=1)
+    method: Literal["mae"] = only_with("distills", "mae")
 
     def model(self, **arguments):
         """Builds the model from clips, as in the class docstring, to embeddings, `(batch, width)`."""

@@ -3,7 +3,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit.data.augment.color import gray  # noqa: E402
+from keras_vit.data.augment.color import blur, gray, solarize  # noqa: E402
 from keras_vit.data.draws import draws  # noqa: E402
 from tests.data.augment.test_augment import IMAGES, run  # noqa: E402
 
@@ -36,3 +36,20 @@ def test_erase_blackens_one_rectangle_in_its_share_of_images():
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
         assert mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all()
         assert 0.005 < mask.mean() < 0.27  # 2 to 20 %, give or take a pixel on each side
+
+
+def test_blur_is_a_gaussian_for_each_image():
+    from scipy.ndimage import gaussian_filter1d
+
+    deviations = np.float32([0.3, 1.0, 2.0])
+    found = blur(tf.constant(IMAGES[:3]), tf.constant(deviations), 6).numpy()
+    for image, blurred, deviation in zip(IMAGES[:3], found, deviations):
+        for axis in (0, 1):
+            image = gaussian_filter1d(np.float64(image), deviation, axis=axis, mode="mirror", radius=6)
+        np.testing.assert_allclose(blurred, image, atol=1e-2)
+    none = blur(tf.zeros((0, 9, 9, 3)), tf.zeros(0), 2)
+    assert none.shape == (0, 9, 9, 3)
+
+
+def test_solarize_inverts_light_pixels():
+    assert solarize(tf.constant([0.0, 127.9, 128.0, 255.0])).numpy().tolist() == [0, np.float32(127.9), 127, 0]

@@ -1,7 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.data.augment.noise import noise
+from keras_vit.data.augment.noise import noise, zeros
 
 
 def test_noise_depends_on_the_seed_alone():
@@ -11,3 +11,7 @@ def test_noise_depends_on_the_seed_alone():
     np.testing.assert_array_equal(noise(seed, images + 1, 6), first)
     assert not np.any(noise(tf.constant([3, 6], "int64"), images, 6) == first)
     assert len(np.unique(first)) == first.size
+
+
+def test_zeros():
+    assert zeros(tf.zeros((3, 4, 4, 1))).shape == (3, 1)

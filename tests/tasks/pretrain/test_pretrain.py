@@ -7,7 +7,6 @@ import keras_vit
 from keras_vit import config
 from keras_vit.runs import looking, trained
 from keras_vit.tasks import Pretrain
-from keras_vit.tasks.pretrain import pretrain
 from keras_vit.tasks.pretrain.masked import MaskedAutoencoder
 from keras_vit.training import history, rundir
 from tests.checkpoints.helpers import unexpected
@@ -87,36 +86,6 @@ def test_settings_that_contradict():
     assert not unexpected([(lambda made=made: made.task.check(made), pattern) for made, pattern in calls])
     with pytest.raises(ValueError, match="Pretrain.mask_ratio must be at least 0.01 and below 1. Received: 1.0"):
         Pretrain(mask_ratio=1.0)
-
-
-def embeddings(count):
-    rng = np.random.default_rng(1)
-    labels = rng.integers(0, 3, count)
-    return rng.normal(size=(count, 4)) + 9 * np.eye(4)[labels], labels
-
-
-def test_the_tally_is_the_accuracy_of_neighbors(monkeypatch):
-    monkeypatch.setattr(pretrain, "KEPT", 50)
-    vectors, labels = embeddings(90)
-    tally = TASK.tally(keep=True)
-    for i in range(0, 90, 30):
-        assert tally.add({"labels": labels[i : i + 30], "images": IMAGES}, vectors[i : i + 30]) is None
-    assert len(tally.vectors) == len(tally.labels) == 50  # memory does not grow
-    kept = {tuple(vector): label for vector, label in zip(vectors.astype("float32"), labels)}
-    assert [kept[tuple(vector)] for vector in tally.vectors] == tally.labels.tolist()
-    assert (np.bincount(tally.labels) > 5).all()  # a sample of all, not the first
-    assert tally.result() == {"knn_accuracy": 1.0}
-    [figure] = tally.figures().values()
-    assert len(figure.axes[0].collections) == 3
-
-
-def test_without_labels_there_is_no_score():
-    tally = TASK.tally(keep=True)
-    tally.add({"images": IMAGES}, np.ones((6, 4)))
-    assert tally.result() == {} and tally.figures() == {}
-    assert TASK.answer(np.ones(4)) == {}
-    tally.add({"labels": np.array([-1, 0, 0, 1, -1, 1])}, np.float32([[9], [1], [1], [-1], [9], [-1]]))
-    assert len(tally.labels) == 4 and tally.result() == {"knn_accuracy": 1.0}  # -1 is no label
 
 
 def test_picture():
