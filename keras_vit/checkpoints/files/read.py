@@ -277,7 +277,7 @@ def _open_keras(path):
     with zipfile.ZipFile(path) as archive:
         check_inflation(path, sum(member.file_size for member in archive.infolist()))
         if "config.json" in archive.namelist() and b"keras_hub" in archive.read("config.json"):
-            raise ValueError(keras_hub.refusal())
+            raise ValueError(keras_hub.refusal(why="and only its presets are read, as save_to_preset writes them"))
     return own.open_keras(path)
 
 

@@ -9,7 +9,7 @@ OPTIONS = {
     *("image_size", "scale", "offset", "interpolation", "antialias", "crop_to_aspect_ratio", "pad_to_aspect_ratio"),
     *("bounding_box_format", "data_format", "name", "trainable", "dtype"),
 }
-EXACT = (None, "float32", "mixed_bfloat16", "mixed_float16")  # types by which pixels stay float32, or nearly so
+EXACT = (None, "float32")  # policies by which pixels are float32: those of mixed precision compute in the smaller type
 UNSAID = Missing(
     "Nothing in the preset says how pixels were prepared: pass mean and std, such as mean=0.0, std=1.0 if they were "
     "divided by 255, mean=0.0, std=1/255 if they went in as they are."
