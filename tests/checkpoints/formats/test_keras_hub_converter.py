@@ -35,7 +35,7 @@ def test_pixels_that_no_converter_prepared(tmp_path):
     for number, (change, said) in enumerate(
         [
             ({"image_size": None}, "resizes no image"),
-            ({"dtype": {"config": {"name": "bfloat16"}}}, "pixels in bfloat16"),
+            ({"dtype": {"config": {"name": "mixed_bfloat16"}}}, "pixels in mixed_bfloat16"),
         ]
     ):
         changes = {f"{CONVERTER}{name}": value for name, value in change.items()}
