@@ -89,7 +89,11 @@ class Trained:
     def _seeing(self, eager):
         """Returns `answering`, with a column more where a rule for unknown images needs it."""
         rule = getattr(self.task, "unknown", None)
-        return self.answering(eager) if rule is None or rule["rule"] == "energy" else unknown.viewing(self, rule)
+        return (
+            self.answering(eager)
+            if rule is None or rule["rule"] == unknown.rules.ENERGY
+            else unknown.viewing(self, rule)
+        )
 
     def answering(self, eager=False):
         """Returns the function from inputs to what is scored and answered; arguments as in `forward`."""

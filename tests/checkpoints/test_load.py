@@ -190,7 +190,7 @@ def test_other_models_are_named(tmp_path):
     path = write(tmp_path / "resnet.safetensors", {"conv1.weight": np.zeros((3, 3), "float32")})
     with pytest.raises(
         ValueError,
-        match=r"of google, timm, huggingface, torchvision, openai. Received: a file with conv1.weight",
+        match=r"of google, timm, huggingface, torchvision, openai, keras_hub. Received: a file with conv1.weight",
     ):
         from_checkpoint(path)
 

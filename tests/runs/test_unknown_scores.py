@@ -10,7 +10,6 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.runs import unknown
-from tests.marks import slow
 from tests.runs.strangers import COLORS, picture, said
 
 RNG = np.random.default_rng(0)
@@ -58,10 +57,7 @@ def test_lines_of_numpy_apply_an_exported_rule(colors, tmp_path, monkeypatch):
     assert names["names"] == [next(iter(task.answer(row))) for row in logits]
 
 
-@slow
-@pytest.mark.filterwarnings("ignore:No temperature")
-def test_lines_of_numpy_apply_a_rule_of_vectors(colors, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_lines_of_numpy_apply_a_rule_of_vectors():
     rule = {"rule": "neighbours", "k": 2, "threshold": 0.2}
     vectors, kept = RNG.normal(size=(9, 5)), RNG.normal(size=(40, 5))
     names = {"rule": rule, "vectors": vectors, "kept": kept, "names": ["a"] * 9, "np": np}
