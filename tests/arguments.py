@@ -156,8 +156,9 @@ TAKES = {
     ),
     "text_decoder": lambda: dict(
         vocabulary=20, length=5, width=8, depth=1, num_heads=2, mlp_dim=8, context_width=4, project_context=False,
-        norm_order="pre", gelu="tanh", epsilon=1e-6, positions="learned", pad=None, masked_id=None, scale_words=False,
-        norm_words=False, final_norm=None, transform=False, tied=True, logit_bias=False, dropout=0.0, metadata=None,
+        mask_context=False, norm_order="pre", gelu="tanh", epsilon=1e-6, positions="learned", pad=None, masked_id=None,
+        scale_words=False, norm_words=False, final_norm=None, transform=False, tied=True, logit_bias=False,
+        dropout=0.0, metadata=None,
     ),
     "by_frames": lambda: dict(model=both(), frames=2),
     "captioner": lambda: dict(image=model(), decoder=text(), start=0, end=1, pad=None),

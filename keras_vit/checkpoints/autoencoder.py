@@ -41,7 +41,7 @@ def part_of(request, text, sha256, load):
     if options:
         received = ", ".join(f"{name}={value!r}" for name, value in options.items())
         raise ValueError(f"An autoencoder is loaded as it was saved. Received: part={request.part!r}, {received}")
-    if own := own_file(request.source, download=True):
+    if own := own_file(request.source):
         return own_part(own, request, sha256)
     checks.options("overrides", request.overrides, ARGUMENTS)
     with open_files(_place(request.source, request.part, sha256)) as files:
@@ -70,7 +70,7 @@ class Sizes(NamedTuple):
 @cached(4)
 def sizes_of(source):
     """Returns the `Sizes` of an autoencoder, by the names and shapes in its files; errors as of `from_checkpoint`."""
-    if own := own_file(source := _located(source), download=True):
+    if own := own_file(source := _located(source)):
         return Sizes(*own_sizes(own))
     with open_files(_place(source, "encoder")) as files:
         checkpoint = files.part(PARTS["encoder"])

@@ -190,7 +190,7 @@ def from_checkpoint(
     """
     options = Options(format, head or "require", resample, patches, grid).checked(LIBRARIES)
     request = Request(source, part, head, options, overrides, metadata)
-    if (own := own_file(source, download=True)) and holds(own, part):
+    if (own := own_file(source)) and holds(own, part):
         requested = options.changed(patches="resize") | {"text": text, "head": head, "metadata": metadata}
         return read_own(own, part, requested | overrides, sha256)
     if isinstance(part, str) and part in autoencoder.PARTS:

@@ -31,14 +31,14 @@ FREE = ("name", "dtype", "trainable", "metadata", "dropout", "attention_dropout"
         "kernel_initializer", "bias_initializer", "pairs")  # fmt: skip
 
 
-def own_file(place, download=False):
+def own_file(place):
     """Returns the path of a `.keras` file, that of a run included; `None` for any other source.
 
-    With `download`, also that of a repository, which is downloaded.
+    A repository, `hf://owner/name`, is asked for one, which is downloaded.
     """
     if not isinstance(place, (str, os.PathLike)):
         return None
-    if download and is_repository(place):
+    if is_repository(place):
         path = trained_in(place)
     elif "://" in str(place):
         return None
@@ -129,7 +129,7 @@ def load_own(model, source, options, sha256=None):
     Raises:
         ValueError: If the source is no such file, or its model has other sizes or computes another function.
     """
-    path = own_file(source, download=True)
+    path = own_file(source)
     if path is None:
         raise ValueError(
             "Models of several inputs are loaded from a run or a .keras file; `from_pretrained` builds published ones. "

@@ -31,8 +31,13 @@ def check_recipe(recipe):
         raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")
     if recipe.model.get("weights") and "image_size" not in recipe.model:
         raise ValueError(f"A recipe with model.weights must set image_size too. Received: {checks.shown(recipe.model)}")
-    image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
     resize = recipe.data.resize
+    if isinstance(resize, int | tuple) and getattr(recipe.task, "start", None) and "image_size" not in recipe.model:
+        raise ValueError(
+            "data.resize of a recipe with task.start needs model.image_size, the pixels of its images. "
+            f"Received: data.resize={checks.shown(resize)}, model={checks.shown(recipe.model)}"
+        )
+    image = checks.pair("image_size", recipe.model.get("image_size", DEFAULTS["image_size"]))
     if isinstance(resize, int) and resize < min(image):
         raise ValueError(
             f"data.resize must be at least {min(image)}, the shorter side of image_size. Received: {resize}"

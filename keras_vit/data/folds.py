@@ -143,7 +143,7 @@ def _check_apart(first, second):
     if common > (0 if first.files else min(len(hashes), len(others)) / 100):
         raise ValueError(
             "For folds, data.train and data.validation must have no image in common: they are divided together. "
-            f"Received: {common} of {len(others)} validation images are training images too"
+            f"Received: {common} of {len(others)} validation examples are training examples too"
         )
 
 

@@ -7,6 +7,7 @@ from keras import ops
 from keras_vit.explain import inside
 from keras_vit.generation.decoding import blocks_of
 from keras_vit.layers import DecoderBlock, TransformerBlock, Words
+from keras_vit.models.captioner import context_for
 from keras_vit.models.inputs import table_of
 from keras_vit.traits import traits_of
 from keras_vit.utils.keras_private import calls_of
@@ -59,7 +60,8 @@ def attention_over_source(model: keras.Model, sources, ids) -> np.ndarray:
 
     Returns:
         float32 array, `(layers, batch, heads, words - 1, length)`: for each id after the first what was read to write
-        it. Those after the end of a text mean nothing. Each row sums to one, padding of the source included.
+        it. Those after the end of a text mean nothing. Each row sums to one, and includes the padding of the source
+        unless the decoder has `mask_context`.
 
     Raises:
         ValueError: For another model, and for ids that do not fit it.
@@ -74,16 +76,23 @@ def attention_over_source(model: keras.Model, sources, ids) -> np.ndarray:
     entering = [block.input for block in blocks]
 
     def read(sources, ids):
-        inputs = {"texts": ops.convert_to_tensor(ids[:, :-1]), "context": source(sources, training=False)}
+        context = context_for(decoder, source, ops.convert_to_tensor(sources), training=False)
+        inputs = {"texts": ops.convert_to_tensor(ids[:, :-1]), **context}
         maps = []
-        for block, (x, context, *mask) in zip(blocks, inside.computed(decoder.input, entering, inputs)):
-            more = {"attention_mask": mask[0]} if mask else {}
-            *_, scores = block(x, context, use_causal_mask=True, return_attention_scores=True, training=False, **more)
+        for block, (x, seen, *given) in zip(blocks, inside.computed(decoder.input, entering, inputs)):
+            settings = {**dict(zip(_masks_of(block), given)), "use_causal_mask": True, "training": False}
+            *_, scores = block(x, seen, **settings, return_attention_scores=True)
             maps.append(ops.convert_to_numpy(ops.cast(scores, "float32")))
         return np.stack(maps)
 
     parts = [slice(i, i + AT_ONCE) for i in range(0, len(ids), AT_ONCE)]
     return np.concatenate([read(sources[part], ids[part]) for part in parts], axis=1)
+
+
+def _masks_of(block):
+    """Returns the names of the masks that a decoder's block gets in its model, in the order of its inputs."""
+    given = calls_of(block)[0].arguments.kwargs
+    return [name for name in given if name.endswith("_mask") and keras.backend.is_keras_tensor(given[name])]
 
 
 def _scores(block, x, *mask):

@@ -13,7 +13,7 @@ from keras import ops
 from keras_vit.export import matrices, prepare, runtimes
 from keras_vit.export.forms import export_copy
 from keras_vit.generation.decoding import blocks_of, context_of, step
-from keras_vit.models.captioner import MARKS, is_translator, parts_of, words_of
+from keras_vit.models.captioner import MARKS, context_for, is_translator, parts_of, words_of
 from keras_vit.models.inputs import table_of
 from keras_vit.utils import checks, files
 from keras_vit.utils.cores import cores
@@ -24,7 +24,10 @@ NOTES = "writer.json"
 
 
 class Encoder(keras.Model):
-    """From an image, or the ids of a text, one each, to keys and values of all blocks, `(2 * depth, tokens, ...)`."""
+    """From an image, or the ids of a text, one each, to keys and values of all blocks, `(2 * depth, tokens, ...)`.
+
+    If the decoder masks its context, there is a second output, which of its tokens are seen, `(1, tokens)`.
+    """
 
     def __init__(self, image, text):
         super().__init__(name="encoder")
@@ -33,8 +36,9 @@ class Encoder(keras.Model):
 
     def call(self, inputs):
         (given,) = inputs.values()
-        pairs = context_of(self.text, self.image(given, training=False))
-        return {"context": ops.concatenate([part for pair in pairs for part in pair])}
+        context = context_for(self.text, self.image, given, training=False)
+        pairs = context_of(self.text, context.pop("context"))
+        return {"context": ops.concatenate([part for pair in pairs for part in pair]), **context}
 
 
 class Step(keras.Model):
@@ -46,6 +50,8 @@ class Step(keras.Model):
 
     def call(self, inputs):
         cache, context = (_pairs(inputs[name]) for name in ("cache", "context"))
+        if "context_mask" in inputs:
+            context = [(*pair, inputs["context_mask"][:, None, None]) for pair in context]
         logits, pairs = step(self.text, inputs["ids"], inputs["place"][0], cache, context)
         return {"logits": logits, "next_cache": ops.concatenate([part for pair in pairs for part in pair])}
 
@@ -61,9 +67,10 @@ def export_writer(
     """Writes a captioner as two files for one image, or text, at a time: `encoder` and `step`, in TFLite or ONNX.
 
     `encoder` takes `images`, `(1, height, width, channels)`, pixels as float32, or, of a model that translates,
-    `sources`, `(1, length)`, int32 ids. It returns `context`. `step` takes
+    `sources`, `(1, length)`, int32 ids. It returns `context`, and `context_mask` if the decoder has one. `step` takes
     `ids`, `(1, 1)`, and `place`, `(1,)`, int32: a word and its place from 0; `cache`, zeros at first, of the shape in
-    `writer.json`; and `context`. It returns `logits`, `(1, vocabulary)`, and `next_cache`, the cache for the next word.
+    `writer.json`; and what `encoder` returned. It returns `logits`, `(1, vocabulary)`, and `next_cache`, the cache for
+    the next word.
     `writer.json` also has the ids of start, end and padding. Both files are run and compared with the model word by
     word before they are moved to `path`. Weights of 2 GB or more are in `NAME.onnx.data`; TFLite cannot hold them.
 
@@ -109,7 +116,7 @@ def export_writer(
     with files.replacing(path) as new:
         new.mkdir()
         pixels = _drawn(model, image)
-        context = _write(encoder, pixels, new / f"encoder{format}")["context"]
+        context = _write(encoder, pixels, new / f"encoder{format}")
         _write(one, _first(notes, context), new / f"step{format}")
         (new / NOTES).write_text(json.dumps(notes, indent=1) + "\n")
         _compare(new, format, notes, (image, text), pixels)
@@ -129,12 +136,12 @@ def _pairs(stacked):
 
 
 def _first(notes, context):
-    """Returns the inputs of the first step."""
+    """Returns the inputs of the first step; `context` is what the encoder returned."""
     return {
         "ids": np.array([[notes["start"]]], "int32"),
         "place": np.array([0], "int32"),
         "cache": np.zeros(notes["cache"], "float32"),
-        "context": np.asarray(context),
+        **context,
     }
 
 
@@ -165,11 +172,11 @@ def _compare(folder, format, notes, parts, pixels):
     """Raises RuntimeError unless both files compute what the model does, word by word."""
     encoder, one = (load_part(folder / f"{name}{format}") for name in ("encoder", "step"))
     image, text = parts
-    inputs, ids = _first(notes, encoder(**pixels)["context"]), [notes["start"]]
-    tokens = ops.convert_to_numpy(image(*pixels.values(), training=False))
+    inputs, ids = _first(notes, encoder(**pixels)), [notes["start"]]
+    context = context_for(text, image, *pixels.values(), training=False)
     while len(ids) < min(notes["length"], 8):
         outputs = one(**inputs)
-        whole = text({"texts": np.array([ids], "int32"), "context": tokens}, training=False)
+        whole = text({"texts": np.array([ids], "int32"), **context}, training=False)
         expected = ops.convert_to_numpy(whole)[:, -1]
         difference = np.abs(outputs["logits"] - expected).max()
         if not difference <= CLOSE * np.ptp(expected):

@@ -19,11 +19,17 @@ def empty_cache(decoder, sequences, length):
     return [(ops.zeros(shape, each.compute_dtype),) * 2 for shape, each in zip(shapes, attentions)]
 
 
-def context_of(decoder, tokens):
-    """Returns the keys and values of a context for each block; `tokens` are as the decoder takes them."""
+def context_of(decoder, context, context_mask=None):
+    """Returns what the blocks attend to in a context: keys, values, and a mask if the decoder has one, for each.
+
+    Args:
+        decoder: A model from `text_decoder` with a context.
+        context, context_mask: As the decoder takes them; `None` for no mask.
+    """
+    masks = () if context_mask is None else (context_mask[:, None, None],)
     if "project_context" in {layer.name for layer in decoder.layers}:
-        tokens = decoder.get_layer("project_context")(tokens)
-    return [block.cross.keys_and_values(tokens) for block in blocks_of(decoder)]
+        context = decoder.get_layer("project_context")(context)
+    return [(*block.cross.keys_and_values(context), *masks) for block in blocks_of(decoder)]
 
 
 def step(decoder, ids, place, cache, context=None, fillers=None):

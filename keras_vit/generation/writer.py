@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_vit.generation.decoding import context_of, empty_cache, step
 from keras_vit.generation.search import NEVER, Rules, beam_search, one_by_one, room
-from keras_vit.models.captioner import parts_of
+from keras_vit.models.captioner import context_for, parts_of
 from keras_vit.utils import reading
 from keras_vit.utils.feeding import replicas
 
@@ -74,7 +74,7 @@ class Writer(keras.Model):
     def call(self, inputs):
         context = None
         if self.image is not None:
-            context = context_of(self.text, self.image(inputs["images"], training=False))
+            context = context_of(self.text, **context_for(self.text, self.image, inputs["images"], training=False))
         begun = ops.reshape(inputs["texts"], self.size)
         fillers = inputs.get("fillers")
         cache = empty_cache(self.text, self.size[0], room(self.size[1], self.rules, fillers))

@@ -13,6 +13,7 @@ from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import cross_validation, rundir
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
 
 MODELS = ("model*.tflite", "model*.json", "model.onnx", "model.onnx.data", "model.xml", "model.bin")
 EXPORTS = (rundir.SAVED_MODEL, *MODELS)
@@ -65,14 +66,13 @@ def content_of(target):
     if trained is None:
         raise TypeError(f"`target` must be a model, a run or its path. Received: target={checks.shown(target)}")
     task = trained.task
-    exports = sorted({path for name in EXPORTS for path in trained.home.glob(name)})
     return Content(
         model=trained.model,
         recipe=trained.recipe,
         data=rundir.read_json(trained.run / rundir.DATA) if trained.run else {},
         names=tuple(trained.class_names),
         scores=_scores(trained),
-        exports=() if trained.in_memory else tuple(exports),
+        exports=_exports(trained),
         history=trained.run if trained.run and (trained.run / rundir.HISTORY).is_file() else None,
         task=type(task).__name__,
         gives=None if Traits(trained.model).features else task.gives,
@@ -105,6 +105,23 @@ def _of_model(model):
         clips=len(image_shape(model)) > 3,
         texts=len(model.inputs) > 1,
     )
+
+
+def _exports(trained):
+    """Returns the exported files and folders of a trained model, without those that are older than its weights."""
+    if trained.in_memory:
+        return ()
+    found = sorted({path for name in EXPORTS for path in trained.home.glob(name)})
+    weights = pathlib.Path(trained.file)
+    if not trained.run or not weights.is_file():
+        return tuple(found)
+    old = [path for path in found if path.lstat().st_mtime < weights.stat().st_mtime]
+    if old:
+        warn(
+            f"{', '.join(path.name for path in old)} of {str(trained.home)!r} {'are' if len(old) > 1 else 'is'} older "
+            f"than {weights.name}, and not published: export again."
+        )
+    return tuple(path for path in found if path not in old)
 
 
 def _scores(trained):

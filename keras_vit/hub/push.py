@@ -1,5 +1,6 @@
 """Publishes a trained model on the Hugging Face hub."""
 
+import glob
 import os
 import pathlib
 import re
@@ -9,6 +10,7 @@ import keras
 
 from keras_vit.hub import folder as folders
 from keras_vit.hub.content import content_of
+from keras_vit.hub.earlier import joined
 from keras_vit.runs.trained import Trained
 from keras_vit.utils import checks, extras, files
 
@@ -28,7 +30,8 @@ def push_to_hub(
     It uploads the `.keras` file, and of a run also its recipe, the names of its classes, the scores and curves of its
     validation split and the exported files in its directory. Paths are left out of them, and no data are uploaded.
     `load_run`, `from_pretrained` and all commands take `hf://owner/name` then. The names of the classes and the last
-    part of the data's path are published: look at the folder first, with `folder`.
+    part of the data's path are published: look at the folder first, with `folder`. If the repository has an earlier
+    publication, its files that the new one lacks are deleted there; a card that someone has edited stays.
 
     Args:
         target: As in `load_run`; or any model of images, such as an encoder, of which the file alone is written.
@@ -85,8 +88,10 @@ def _upload(folder, name, private):
 
     api = huggingface_hub.HfApi(library_name="keras_vit")
     try:
+        gone = [glob.escape(file) for file in joined(folder, name)]
         api.create_repo(name, private=private, exist_ok=True)
-        return str(api.upload_folder(folder_path=folder, repo_id=name, commit_message="Upload model with keras_vit"))
+        said = {"commit_message": "Upload model with keras_vit", "delete_patterns": gone or None}
+        return str(api.upload_folder(folder_path=folder, repo_id=name, **said))
     except Exception as error:  # of the hub's library, or of the one that it sends with
         code = getattr(getattr(error, "response", None), "status_code", None)
         line = (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,6 +1,7 @@
 """A tower that reads images, or texts, and a text decoder in one model."""
 
 import keras
+from keras import ops
 
 from keras_vit.layers import Words
 from keras_vit.layers.functional import Model
@@ -28,10 +29,10 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
 
     Args:
         image: A model from images to tokens, such as `vit(..., pooling="none", num_classes=0)`; or from clips, such as
-            `video_vit(..., pooling="none", num_classes=0)`. Or one from texts, `text_tower(..., pooling="none")`: the
-            decoder attends to all its tokens, padding included, so each text must be padded to exactly the tower's
-            `length`.
-        decoder: A model from `text_decoder` with `context_width`, the tokens' width.
+            `video_vit(..., pooling="none", num_classes=0)`. Or one from texts, `text_tower(..., pooling="none")`,
+            whose texts are padded to exactly its `length`.
+        decoder: A model from `text_decoder` with `context_width`, the tokens' width. With `mask_context` it does not
+            attend to the source's padding, the `masked_id` of the text tower.
         start: The id before each text.
         end: The id after each text.
         pad: Id of the padding token; `None` for `end`. Defaults to `None`.
@@ -68,6 +69,11 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
             f"The decoder's `context_width` must be that of the {'text' if of_texts else 'image'}'s tokens, "
             f"{widths[0]}. Received: {widths[1]}"
         )
+    if "context_mask" in inputs and not (of_texts and "mask" in {layer.name for layer in image.layers}):
+        raise ValueError(
+            "mask_context=True needs a text tower with `masked_id`, the id of padding. "
+            f"Received: {image.name!r} without it"
+        )
     marks = dict(zip(MARKS, (start, end, end if pad is None else pad)))
     checks.whole(**marks)
     for mark, id in marks.items():
@@ -80,8 +86,23 @@ def captioner(image: keras.Model, decoder: keras.Model, *, start: int, end: int,
     text = Model(inputs, decoder.outputs[0], name="text")
     source = keras.Input(image.input_shape[1:], dtype=image.inputs[0].dtype, name=given)
     texts = keras.Input((None,), dtype="int32", name="texts")
-    logits = text({"texts": texts, "context": image(source)})
+    logits = text({"texts": texts, **context_for(text, image, source)})
     return Model({given: source, "texts": texts}, logits, name=name)
+
+
+def context_for(decoder, tower, given, **settings):
+    """Returns a decoder's inputs beside its texts, by name: what a tower reads in images or ids, and what is padding.
+
+    Args:
+        decoder: A model from `text_decoder` with a context.
+        tower: The model that reads; if the decoder masks its context, a text tower with `masked_id`.
+        given: What it reads, one tensor.
+        settings: Of the tower's call, such as `training=False`.
+    """
+    context = {"context": tower(given, **settings)}
+    if "context_mask" in decoder.input:
+        context["context_mask"] = ops.not_equal(given, tower.get_layer("mask").pad)
+    return context
 
 
 def words_of(model, name="model"):

@@ -26,6 +26,7 @@ def text_decoder(
     mlp_dim: int | None = None,
     context_width: int | None = None,
     project_context: Switch = False,
+    mask_context: Switch = False,
     norm_order: str = "pre",
     gelu: str = "tanh",
     epsilon: float = 1e-5,
@@ -60,6 +61,8 @@ def text_decoder(
         mlp_dim: Hidden channels of each MLP; four times the width if `None`. Defaults to `None`.
         context_width: Channels of the context's tokens; `None` for a language model. Defaults to `None`.
         project_context: Whether a dense layer first brings the context to the width. Defaults to `False`.
+        mask_context: Whether there is an input `context_mask`, `False` for tokens of the context that no word attends
+            to, such as padding. Defaults to `False`.
         norm_order: `"pre"` or `"post"`; see `DecoderBlock`. Defaults to `"pre"`.
         gelu: `"tanh"`, `"exact"`, `"quick"` or `"relu"`; see `MLP`. Defaults to `"tanh"`.
         epsilon: Added to the variance in every normalization. Defaults to `1e-5`.
@@ -84,8 +87,9 @@ def text_decoder(
 
     Returns:
         A functional `keras.Model` from `{"texts": (batch, words), "context": (batch, tokens, context_width)}` to
-        logits, `(batch, words, vocabulary)`. Texts are int32, of at most `length` words. Without a context its input is
-        the texts alone.
+        logits, `(batch, words, vocabulary)`. Texts are int32, of at most `length` words; a `context_mask` is boolean,
+        `(batch, tokens)`, and at least one token of each context is `True`. Without a context its input is the texts
+        alone.
 
     Raises:
         ValueError: For an argument outside the above.
@@ -97,8 +101,9 @@ def text_decoder(
     """
     if context_width is not None:
         checks.positive(context_width=context_width)
-    elif project_context:
-        raise ValueError("project_context=True needs `context_width`. Received: context_width=None")
+    elif project_context or mask_context:
+        option = "project_context" if project_context else "mask_context"
+        raise ValueError(f"{option}=True needs `context_width`. Received: context_width=None")
     if depth > MAX_BLOCKS:
         raise ValueError(f"A model must have at most {MAX_BLOCKS} blocks. Received: depth={depth}")
     if width % num_heads:
@@ -110,17 +115,21 @@ def text_decoder(
     words = Words(vocabulary, width, length, **table, metadata=metadata, name="words", dtype=dtype)
 
     inputs = ids = keras.Input((None,), dtype="int32", name="texts")
-    x, context = words(ids), ()  # (batch, words, width)
-    mask = None if masked_id is None else keras.ops.expand_dims(ids != masked_id, (1, 2))
+    x, context, masks = words(ids), (), {}  # (batch, words, width)
+    if masked_id is not None:
+        masks["attention_mask"] = keras.ops.expand_dims(ids != masked_id, (1, 2))
     x = norm("norm_pre", **norms)(x) if norm_words else x
     if context_width is not None:
         inputs = {"texts": ids, "context": keras.Input((None, context_width), name="context")}
         context = (inputs["context"],)
+    if mask_context:
+        inputs["context_mask"] = keras.Input((None,), dtype="bool", name="context_mask")
+        masks["context_mask"] = keras.ops.expand_dims(inputs["context_mask"], (1, 2))
     if project_context:
         context = (keras.layers.Dense(width, name="project_context", dtype=dtype)(*context),)
     for i in range(depth):
         layer = DecoderBlock(num_heads, 4 * width if mlp_dim is None else mlp_dim, name=f"block_{i}", **block)
-        x = layer(x, *context, attention_mask=mask, use_causal_mask=True)
+        x = layer(x, *context, **masks, use_causal_mask=True)
     if norm_order == "pre" if final_norm is None else final_norm:
         x = norm("norm", **norms)(x)
     if transform:

@@ -62,7 +62,7 @@ def _of_classes(names, train, validation):
 
 
 def warn_of_images(train, validation):
-    """Warns if validation images are training images too: by overlapping parts, copies of files, or the same arrays.
+    """Warns if validation examples are training examples too: by overlapping parts, copies of files, same arrays.
 
     Data sets have a few equal pictures, fewer than one in a hundred.
     """
@@ -72,7 +72,7 @@ def warn_of_images(train, validation):
     common = sum(content in contents for content in _contents(validation))
     if common > len(validation) / 100:
         warn(
-            f"{common} of {len(validation)} validation images are training images too: the scores are of what was "
+            f"{common} of {len(validation)} validation examples are training examples too: the scores are of what was "
             "trained on."
         )
 
@@ -100,7 +100,7 @@ def warn_of_groups(train, measured, what="validation"):
     common, count = len(np.intersect1d(train, measured)), len(np.unique(measured))
     if common:
         warn(
-            f"{common} of the {count} groups of the {what} images are in the training images too: the scores are of "
-            "images like those that were trained on. Parts of one split, such as 'all[:80%]' and 'all[80%:]', keep "
-            "groups together."
+            f"{common} of the {count} groups of the {what} examples are in the training examples too: the scores are "
+            "of examples like those that were trained on. Parts of one split, such as 'all[:80%]' and 'all[80%:]', "
+            "keep groups together."
         )

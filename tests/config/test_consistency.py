@@ -2,7 +2,7 @@ import keras
 import pytest
 
 from keras_vit import config
-from keras_vit.config import Classify, Recipe
+from keras_vit.config import Caption, Classify, Contrast, Data, Recipe
 from tests.small import smoke
 
 RECIPE = Recipe(name="x", model={"image_size": (8, 12), "num_classes": 3})
@@ -35,6 +35,14 @@ def test_contradictions_are_named(changes, said):
 def test_weights_need_a_size():
     with pytest.raises(ValueError, match="model.weights must set image_size too"):
         config.check_recipe(Recipe(name="x", model={"num_classes": 3, "weights": "a.npz"}))
+
+
+@pytest.mark.parametrize("task", [Caption(start="run"), Contrast(start="run")])
+def test_images_of_a_model_to_start_from_are_resized_to_a_stated_size(task):
+    asked = Recipe(name="x", task=task, model={}, data=Data(resize=256))
+    with pytest.raises(ValueError, match="task.start needs model.image_size, .* Received: data.resize=256, model={}"):
+        config.check_recipe(asked)
+    assert config.check_recipe(config.override(asked, {"model.image_size": 240, "data.resize": 240}))
 
 
 def test_a_head_is_of_weights():

@@ -47,11 +47,13 @@ def test_the_scores_are_those_of_the_model():
     np.testing.assert_allclose(attention_maps(model, IDS)[0], expected / expected.sum(-1, keepdims=True), atol=1e-5)
 
 
-def test_what_the_decoder_reads():
+@pytest.mark.parametrize("masks", [{}, {"mask_context": True}, {"mask_context": True, "masked_id": 29}])
+def test_what_the_decoder_reads(masks):
     source = text_tower(**{**SIZES, "width": 32}, pooling="none", causal=False, masked_id=0)
-    model = randomized(captioner(source, decoder(), start=2, end=3))
+    model = randomized(captioner(source, decoder(**masks), start=2, end=3))
     texts = np.random.default_rng(0).integers(0, 30, (2, 5), "int32")
     maps = attention_over_source(model, IDS, texts)
+    assert (maps[:, 0, ..., 3:] == 0).all() == ("mask_context" in masks) and (maps[:, 1] > 0).all()
     assert maps.shape == (2, 2, 4, 4, 6)
     np.testing.assert_allclose(maps.sum(-1), 1, atol=1e-5)
     later = np.concatenate([texts[:, :3], texts[:, 3:] * 0 + 7], axis=1)

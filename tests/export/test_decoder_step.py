@@ -17,11 +17,11 @@ def by_hand(folder, format, image, name="images"):
     """Writes a text with the two files: the loop of the page."""
     encoder, step = (decoder_step.load_part(folder / f"{name}{format}") for name in ("encoder", "step"))
     notes = json.loads((folder / decoder_step.NOTES).read_text())
-    context, ids = encoder(**{name: image[None]})["context"], [notes["start"]]
+    context, ids = encoder(**{name: image[None]}), [notes["start"]]
     cache = np.zeros(notes["cache"], "float32")
     while len(ids) < notes["length"] and ids[-1:] != [notes["end"]]:
         word, place = np.array([ids[-1:]], "int32"), np.array([len(ids) - 1], "int32")
-        found = step(ids=word, place=place, cache=cache, context=context)
+        found = step(ids=word, place=place, cache=cache, **context)
         cache = found["next_cache"]
         ids.append(int(found["logits"].argmax()))
     return ids
@@ -84,15 +84,16 @@ def test_what_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.compiled
 @slow
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_files_translate_what_the_model_translates(format, tmp_path):
+def test_the_files_translate_what_the_model_translates(format, masked, tmp_path):
     if format == ".onnx":
         pytest.importorskip("tf2onnx")
         pytest.importorskip("onnxruntime")
     source = text_tower(
         vocabulary=30, length=6, width=32, depth=1, num_heads=2, causal=False, pooling="none", masked_id=0
     )
-    model = captioner(source, decoder(), start=2, end=3, pad=0)
+    model = captioner(source, decoder(mask_context=masked), start=2, end=3, pad=0)
     folder = export_writer(model, tmp_path / "files", format=format, length=8)
     text = np.int32([5, 9, 11, 3, 0, 0])
     ids = by_hand(folder, format, text, "sources")

@@ -7,7 +7,11 @@ import json
 import re
 import threading
 
-COMMIT = "c0ffee" + "0" * 34
+
+def commit(files):
+    """Returns the commit of a repository with some files, 40 hex digits."""
+    contents = [hashlib.sha1(body).hexdigest() for _, body in sorted(files.items())]
+    return hashlib.sha1("".join([*sorted(files), *contents]).encode()).hexdigest()
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -28,11 +32,13 @@ class Answers(http.server.BaseHTTPRequestHandler):
             modes = [{"path": path, "uploadMode": "regular", "shouldIgnore": False} for path in paths]
             return self.answer({"files": modes})
         for line in map(json.loads, body.decode().splitlines()):
+            files = self.server.repositories.setdefault(name, {})
+            if line["key"] == "deletedFile":
+                del files[line["value"]["path"]]
             if line["key"] == "file":
-                files = self.server.repositories.setdefault(name, {})
                 files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-        url = f"{self.server.url}/{name}/commit/{COMMIT}"
-        self.answer({"commitUrl": url, "commitOid": COMMIT, "hookOutput": "", "success": True})
+        url = f"{self.server.url}/{name}/commit/{commit(files)}"
+        self.answer({"commitUrl": url, "commitOid": commit(files), "hookOutput": "", "success": True})
 
     def chunks(self):
         while size := int(self.rfile.readline(), 16):
@@ -46,16 +52,18 @@ class Answers(http.server.BaseHTTPRequestHandler):
             r"([\w.-]+/[\w.-]+)(?:/(revision|tree|resolve)/(\w+)(?:/(.*))?)?", path
         ).groups()
         files = self.server.repositories.get(name)
-        if files is None or revision not in (None, "main", "v1", COMMIT):
+        if files is None or revision not in (None, "main", "v1", commit(files)):
             return self.answer({}, 404, X_Error_Code="RepoNotFound" if files is None else "RevisionNotFound")
         if word == "resolve":
-            return self.answer(files[file], ETag=f'"{hashlib.sha256(files[file]).hexdigest()}"', X_Repo_Commit=COMMIT)
+            return self.answer(
+                files[file], ETag=f'"{hashlib.sha256(files[file]).hexdigest()}"', X_Repo_Commit=commit(files)
+            )
         if word == "tree":
             sizes = self.server.claims | {path: len(body) for path, body in files.items()}
             return self.answer([{"type": "file", "path": path, "size": sizes[path], "oid": path} for path in files])
         sizes = {path: len(body) for path, body in files.items()} | self.server.claims
         siblings = [{"rfilename": path, "size": size} for path, size in sizes.items()]
-        self.answer({"id": name, "sha": COMMIT, "siblings": siblings})
+        self.answer({"id": name, "sha": commit(files), "siblings": siblings})
 
     do_HEAD = do_GET  # noqa: N815
 

@@ -1,7 +1,11 @@
+import os
+import shutil
+
 import numpy as np
 import pytest
 
 import keras_vit
+from keras_vit.hub.content import content_of
 from tests.hub.helpers import logits
 
 
@@ -26,3 +30,16 @@ def test_two_towers(hub):
 def test_other_targets():
     with pytest.raises(TypeError, match="must be a model, a run or its path. Received: target=3"):
         keras_vit.push_to_hub(3, "me/x")
+
+
+def test_an_export_of_earlier_weights_is_not_published(run, tmp_path):
+    shutil.copytree(run, tmp_path / "again")
+    weights = (tmp_path / "again" / "model.keras").stat().st_mtime
+    for path in (tmp_path / "again").glob("model.tflite*"):
+        os.utime(path, (weights - 60, weights - 60))
+    with pytest.warns(
+        UserWarning,
+        match="model.tflite, model.tflite.json of .* are older than model.keras, and not published: export aga",
+    ):
+        assert content_of(tmp_path / "again").exports == ()
+    assert [path.name for path in content_of(run).exports] == ["model.tflite", "model.tflite.json"]

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vit import captioner, text_decoder, text_tower, two_towers, vit
+from keras_vit import captioner, generate_text, text_decoder, text_tower, two_towers, vit
 from keras_vit.models.captioner import is_captioner, is_translator, parts_of
 from keras_vit.traits import Traits
 from tests.captions import SIZES, decoder, marks_of, numbers, small
@@ -46,6 +46,28 @@ def test_an_encoder_of_texts_and_a_decoder(tmp_path):
     )
     with pytest.raises(ValueError, match="must be that of the text's tokens, 32. Received: 24"):
         captioner(source, text_decoder(**SIZES, context_width=24), start=0, end=1)
+
+
+def test_a_decoder_that_does_not_attend_to_padding(tmp_path):
+    """What padding has as its word does not matter, in the whole text as in the steps of the generator."""
+    sizes = dict(vocabulary=20, length=6, width=32, depth=1, num_heads=2, causal=False, pooling="none")
+    model = captioner(text_tower(**sizes, masked_id=0), decoder(mask_context=True), start=2, end=3, pad=0)
+    given = {"sources": np.array([[5, 7, 9, 3, 0, 0], [5, 3, 0, 0, 0, 0]], "int32"), "texts": GIVEN["texts"][:2]}
+    expected, written = numbers(model(given)), generate_text(model, given["sources"], length=8)
+    model.save(tmp_path / "translator.keras")
+    words = model.get_layer("source").get_layer("words")
+    table = numbers(words.weights[0])
+    table[0] += 3.0
+    words.weights[0].assign(table)
+    np.testing.assert_allclose(numbers(model(given)), expected, atol=1e-6)
+    changed = generate_text(model, given["sources"], length=8)
+    np.testing.assert_array_equal(changed.ids, written.ids)
+    np.testing.assert_allclose(changed.scores, written.scores, atol=1e-5)
+    again = keras.models.load_model(tmp_path / "translator.keras")
+    np.testing.assert_allclose(numbers(again(given)), expected, atol=1e-6)
+    for tower_, name in ((text_tower(**sizes), "text"), (tower(), "vit_mu_4")):
+        with pytest.raises(ValueError, match=f"needs a text tower with `masked_id`, .* Received: '{name}' without it"):
+            captioner(tower_, decoder(mask_context=True), start=2, end=3)
 
 
 def test_two_towers_are_no_captioner():

@@ -60,7 +60,7 @@ def test_groups_of_both_splits_are_told():
     other = source("labels", values, groups=np.array([3, 4, 4, 2]))
     apart = source("labels", values, groups=np.array([5, 6, 6, 6]))
     (text,) = said(task, one, other, source="folder:x", columns={"groups": "patient"})
-    assert "2 of the 3 groups of the validation images are in the training images too" in text
+    assert "2 of the 3 groups of the validation examples are in the training examples too" in text
     assert said(task, one, apart, source="folder:x", columns={"groups": "patient"}) == []
     assert said(task, one, other) == []  # of texts in two tables, whose files have the same names
     given = source("labels", values, groups=np.array([1, 1, 2, 3]), given=True)
@@ -86,9 +86,9 @@ def test_images_of_both_splits_are_told(tmp_path):
     assert said(task, train, make(pixels(*range(100, 104)))) == []
     assert said(task, train, make(pixels(*range(100, 250), 1))) == []  # data sets have a few equal pictures
     (text,) = said(task, train, make(pixels(98, 99, 100, 101)))
-    assert "2 of 4 validation images are training images too" in text
+    assert "2 of 4 validation examples are training examples too" in text
     encoded = lambda *values: np.array([bytes([value]) for value in values], object)  # noqa: E731
-    assert "1 of 2 validation images" in said(task, make(encoded(1, 2)), make(encoded(2, 3)))[0]
+    assert "1 of 2 validation examples" in said(task, make(encoded(1, 2)), make(encoded(2, 3)))[0]
 
 
 @pytest.mark.parametrize("overlap", ["parts", "copies"])
@@ -103,4 +103,4 @@ def test_files_of_both_splits_are_told(tmp_path, overlap):
     data = Data(source=f"folder:{tmp_path}", train=parts[0], validation=parts[1])
     sources = [load(data, split) for split in parts]
     (text,) = said(Classify(classes=("a", "b")), *sources)
-    assert text.startswith("2 of 4" if overlap == "parts" else "3 of 10") and "are training images too" in text
+    assert text.startswith("2 of 4" if overlap == "parts" else "3 of 10") and "are training examples too" in text

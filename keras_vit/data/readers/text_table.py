@@ -74,7 +74,7 @@ def from_arrays(arrays):
     sources = arrays[0]
     if not hasattr(sources, "__len__") or isinstance(sources, (str, bytes)):
         raise ValueError(f"Sources must be a list of strings. Received: {checks.shown(sources):.60}")
-    sources, texts = (of_array(each, sources) for each in arrays)
+    sources, texts = (of_array(each, sources, what="source") for each in arrays)
     for each in sources:
         _check_one(each)
     return _source(sources, texts)

@@ -128,8 +128,13 @@ def together(rows):
     return made
 
 
-def of_array(values, images, _=()):
+def of_array(values, images, _=(), what="image"):
     """Returns the caller's texts: strings, or several for each image, as in `together`; ids of words, int32.
+
+    Args:
+        values: The texts.
+        images: What they belong to, or as many of anything.
+        what: The word for it.
 
     Raises:
         ValueError: For another number of them than of images, an image without text, or what is neither.
@@ -148,13 +153,13 @@ def of_array(values, images, _=()):
         said = (
             f"{len(values)} of them" if isinstance(values, (list, tuple, np.ndarray)) else f"{checks.shown(values):.60}"
         )
-        raise ValueError(f"Texts must be a list of strings, or of lists, for {len(images)} images. Received: {said}")
+        raise ValueError(f"Texts must be a list of strings, or of lists, for {len(images)} {what}s. Received: {said}")
     rows = []
     for number, value in enumerate(values):
         try:
             rows.append(flat([value]))
         except ValueError as error:
-            raise ValueError(f"Texts of image {number}: {error}") from None
+            raise ValueError(f"Texts of {what} {number}: {error}") from None
         if not rows[-1]:
-            raise ValueError(f"Each image must have a text. Received: {checks.shown(value):.60} of image {number}")
+            raise ValueError(f"Each {what} must have a text. Received: {checks.shown(value):.60} of {what} {number}")
     return together(told(rows, [any(map(LISTED.fullmatch, texts)) for texts in rows]))

@@ -142,8 +142,9 @@ class DecoderBlock(WithNormOrder, WithCrossScores, RematLayer):
             place: Position of the first token, an integer or a scalar integer tensor.
             cache: Pair of keys and values of earlier tokens, each `(sequences, length, heads, head_dim)`. Later
                 positions may have any values.
-            context: Pair of keys and values from `cross.keys_and_values`, each `(contexts, context tokens, heads,
-                head_dim)`; or `None`. Each context may have several sequences in a row.
+            context: Keys and values from `cross.keys_and_values`, each `(contexts, context tokens, heads, head_dim)`,
+                and perhaps a mask, booleans `(contexts, 1, 1, context tokens)`; or `None`. Each context may have
+                several sequences in a row.
             fillers: Number of padding tokens at the start of each sequence, integers, `(sequences,)`, which are masked;
                 `None` for no padding.
 

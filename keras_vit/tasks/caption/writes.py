@@ -14,7 +14,7 @@ from keras_vit.tasks.texts import TextTask
 from keras_vit.utils.checked import number
 
 TEXT = {"width": 192, "depth": 3, "num_heads": 4}  # arguments of a decoder that is trained from scratch
-OWN = ("vocabulary", "length", "context_width", "metadata", "name", "pad")  # decoder arguments that the task sets
+OWN = ("vocabulary", "length", "context_width", "mask_context", "metadata", "name", "pad")  # that the task sets
 MEASURED = 1000  # largest number of validation examples to write texts of after an epoch
 
 
@@ -47,13 +47,14 @@ class Writes(TextTask):
             if name in self.text:
                 raise ValueError(f"The task sets the decoder's {name}. Received: task.text={self.text!r}")
 
-    def decoder(self, context_width):
+    def decoder(self, context_width, **options):
         """Returns a new `text_decoder` for tokens of a width, and the ids of start, end and padding by name."""
         rows, start, end, pad = self._marks()
         decoder = text_decoder(
             vocabulary=rows,
             length=self.length,
             context_width=context_width,
+            **options,
             metadata={"words": list(self.words)} if self.words else {"tokens": self.tokens},
             **{**TEXT, **self.text},
         )

@@ -30,7 +30,7 @@ class Translate(Writes):
 
     The model takes a dictionary: `"sources"`, int32 ids, `(batch, length)`, and `"texts"`, int32 ids, `(batch, words)`.
     It returns the logits of the next word at each position, `(batch, words, vocabulary)`. Words of the source do not
-    attend to its padding. The decoder sees the padding of the source, always up to `length`.
+    attend to its padding, nor do those that are written.
 
     Args:
         text: Arguments of `text_decoder`, such as `width`, `depth` and `num_heads`.
@@ -95,7 +95,7 @@ class Translate(Writes):
             metadata=metadata,
             **{**ENCODER, **sizes},
         )
-        decoder, marks = self.decoder(source.output_shape[-1])
+        decoder, marks = self.decoder(source.output_shape[-1], mask_context=True)
         return captioner(source, decoder, **marks)
 
     def fits(self, model):

@@ -117,7 +117,7 @@ def test_a_clipseg_is_trained_by_its_decoder_alone(tmp_path, monkeypatch):
         data=Data(batch_size=2),
         optim=Optim(epochs=1, warmup_epochs=0.0, freeze="all", xla=False),
     )
-    with pytest.warns(UserWarning, match="4 of 4 validation images are training images too|of the 4 groups of the"):
+    with pytest.warns(UserWarning, match="4 of 4 validation examples are training examples too|of the 4 groups of the"):
         model, history = keras_vit.fit(published, tmp_path / "run", train=arrays, validation=arrays, verbose=0)
     assert np.isfinite(history["val_mean_iou"][0]) and np.isfinite(history["val_loss"][0])
     for name in ("image", "text"):
