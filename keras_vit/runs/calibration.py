@@ -106,9 +106,7 @@ def calibrate(
 def _rule(trained, model, logits, rate, pictures):
     """Returns the rule for unknown images, a new one or the model's, its vectors and the areas that chose it."""
     if rate is None:
-        rule = stated_unknown(model)
-        kept = rule and rule["rule"] != ENERGY and trained
-        return rule, unknown_images.read_vectors(trained.file, rule) if kept else None, None
+        return stated_unknown(model), unknown_images.vectors_of(trained) if trained else None, None
     if pictures is None:
         return unknown_rule.by_energy(model, logits, rate), None, None
     return unknown_rule.chosen(trained, logits, rate, pictures)

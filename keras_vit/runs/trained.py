@@ -37,6 +37,7 @@ class Trained:
     on_arrays: bool = False  # whether the run was trained on arrays
     elsewhere: bool = False  # whether its recipe names other data than those of the run
     in_memory: bool = False  # whether the caller passed the model itself, of which no file is known
+    local: str | None = None  # the model's file on this machine, where `file` is an address
 
     @functools.cached_property
     def about(self):
@@ -209,6 +210,8 @@ def _loaded(target, file):
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(target)!r}.")
         return _of_run(path.parent, path.name) if rundir.is_run(path.parent) else _alone(path)
+    if path.is_dir() and (published := repository.trained_at(path)):
+        return _alone(published)
     if path.suffix != ".py" and str(target) not in cookbook.list_recipes():
         _refuse(path, str(target), pathlib.Path("runs", path.name))
     recipe = cookbook.load_recipe(target)
@@ -236,7 +239,7 @@ def _of_repository(source, file):
         )
     trained = _of_run(path, file) if path.is_dir() else _alone(path)
     name = re.sub(r"[^\w.-]", "_", source.partition("@")[0].rpartition("/")[2])
-    return dataclasses.replace(trained, file=source, home=pathlib.Path("exports", name))
+    return dataclasses.replace(trained, file=source, local=trained.file, home=pathlib.Path("exports", name))
 
 
 def _refuse(path, target, own):

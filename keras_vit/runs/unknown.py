@@ -72,9 +72,15 @@ def read_vectors(file, rule):
     return vectors
 
 
+def vectors_of(trained):
+    """Returns the vectors that a `Trained` tells unknown images by, as `read_vectors`; `None` if its rule has none."""
+    rule = getattr(trained.task, "unknown", None)
+    return read_vectors(trained.local or trained.file, rule) if rule and rule["rule"] != rules.ENERGY else None
+
+
 def viewing(trained, rule):
     """Returns the function from images to logits with a column more, the distances to kept vectors."""
-    kept = read_vectors(trained.file, rule)
+    kept = vectors_of(trained)
     run = with_vectors(trained.model)
 
     def view(images):
