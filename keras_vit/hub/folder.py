@@ -9,8 +9,8 @@ from keras_vit.checkpoints.files.repository import PUBLISHED, sha256
 from keras_vit.hub import private
 from keras_vit.hub.card import CURVES, card
 from keras_vit.models.outputs import write_labels
+from keras_vit.models.unknown import ENERGY
 from keras_vit.runs import unknown
-from keras_vit.tasks.classify.unknown import ENERGY
 from keras_vit.training import history, rundir
 from keras_vit.traits import Traits
 from keras_vit.utils import files

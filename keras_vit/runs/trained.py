@@ -14,6 +14,7 @@ from keras_vit.config import cookbook
 from keras_vit.models.captioner import is_translator
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.outputs import labels_beside, logits_by, num_classes
+from keras_vit.models.unknown import ENERGY
 from keras_vit.runs import unknown
 from keras_vit.runs.alone import check_images, names_of, task_of
 from keras_vit.tasks.clip_task import averaged_views
@@ -90,11 +91,7 @@ class Trained:
     def _seeing(self, eager):
         """Returns `answering`, with a column more where a rule for unknown images needs it."""
         rule = getattr(self.task, "unknown", None)
-        return (
-            self.answering(eager)
-            if rule is None or rule["rule"] == unknown.rules.ENERGY
-            else unknown.viewing(self, rule)
-        )
+        return self.answering(eager) if rule is None or rule["rule"] == ENERGY else unknown.viewing(self, rule)
 
     def answering(self, eager=False):
         """Returns the function from inputs to what is scored and answered; arguments as in `forward`."""
