@@ -18,6 +18,7 @@ from checkout import about
 
 import keras_vit
 from keras_vit.data import pipeline
+from keras_vit.models.unknown import ENERGY, RULES
 from keras_vit.runs import passage, results, unknown, unknown_rule
 from keras_vit.tasks.classify import unknown as rules
 from keras_vit.utils.folders import in_folder
@@ -83,9 +84,9 @@ def main():
     pictures = {"digits of MNIST": digits(), "street scenes": scenes, "photographs": photographs()}
     parts |= {name: of_pictures(trained, run, each) for name, each in pictures.items()}
     rows = {}
-    for rule in rules.RULES:
+    for rule in RULES:
         values = {
-            name: rules.energies(logits) if rule == rules.ENERGY else rules.distances(vectors, kept, k)
+            name: rules.energies(logits) if rule == ENERGY else rules.distances(vectors, kept, k)
             for name, (logits, vectors) in parts.items()
         }
         fitted = rules.fitted(values["validation"], RATE)

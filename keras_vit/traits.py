@@ -8,10 +8,11 @@ from keras_vit.models.dit import is_dit
 from keras_vit.models.inputs import inputs_of, table_of
 from keras_vit.models.kinds import kind_of, name_of
 from keras_vit.models.map_heads import head_of
-from keras_vit.models.metadata import stated_labels, stated_thresholds, stated_unknown
+from keras_vit.models.metadata import stated_labels, stated_thresholds
 from keras_vit.models.open_detector import is_open_detector
 from keras_vit.models.open_segmenter import is_open_segmenter
 from keras_vit.models.outputs import ends_in_features, num_classes, returns_probabilities
+from keras_vit.models.unknown import stated_unknown
 from keras_vit.models.whole_autoencoder import is_autoencoder
 from keras_vit.preparing.pixel_range import range_of
 from keras_vit.preparing.preprocessing import Preparation, evaluation_rule

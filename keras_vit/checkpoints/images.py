@@ -8,6 +8,10 @@ from keras_vit.checkpoints.heads import encoder_alone, kind_of, note_kind, of_ot
 from keras_vit.models.options import flat
 from keras_vit.models.vilt import WORDS_METADATA
 from keras_vit.utils import checks
+from keras_vit.utils.warned import warn
+
+# Arguments under which a model gives the same logits; of another number of classes, the head is new anyway.
+STAY = {"name", "dtype", "trainable", "dropout", "attention_dropout", "stochastic_depth", "num_classes"}
 
 
 def described(checkpoint, form, names, request):
@@ -30,9 +34,27 @@ def described(checkpoint, form, names, request):
     description = description._replace(remarks=remarks, options=options)
     arguments = model_arguments(description, overrides)
     _adapt(description, arguments, overrides)
-    about = metadata_of(description, request.source, arguments["num_classes"]) | (request.metadata or {})
+    about = metadata_of(description, request.source, arguments["num_classes"])
+    _forget_unknown(about, flat(overrides), source_arguments)
+    about |= request.metadata or {}
     arguments["metadata"] = about | {"evaluation": description.evaluation | about["evaluation"]}
     return description, arguments
+
+
+def _forget_unknown(about, overrides, source_arguments):
+    """Takes the rule for unknown images out of the metadata of weights, if the model will compute other logits."""
+    same = flat(source_arguments)
+    changed = [name for name, value in overrides.items() if name not in STAY and not _equal(value, same.get(name))]
+    if changed and about.pop("unknown", None) and overrides.get("num_classes") != 0:
+        warn(
+            "The rule for unknown images is left out: it was set for the model as the file has it. Calibrate this one. "
+            f"Received: {', '.join(changed)}"
+        )
+
+
+def _equal(value, other):
+    """Returns whether a caller's argument is the one that a file has, which may have a pair for one number."""
+    return repr(other) in (repr(value), repr((value, value)))
 
 
 def note(model, description, arguments):

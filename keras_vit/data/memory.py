@@ -88,6 +88,10 @@ class Source:
             vars(part)["mask_counts"] = self.mask_counts[index]
         return part
 
+    def sample(self, count):
+        """Returns the source of `count` random images, always the same, in their order; of all if there are fewer."""
+        return self.take(np.sort(np.random.default_rng(0).permutation(len(self))[:count]))
+
     def part(self, split, name):
         """Returns the part `name[a%:b%]`, or all for `name`, in an order that is shuffled but always the same."""
         match = re.fullmatch(r"([^\[\]]+)(?:\[(?:(\d+)%)?:(?:(\d+)%)?\])?", split)

@@ -10,7 +10,9 @@ from keras_vit.models.backbone import check_plain
 from keras_vit.models.dit import EMPTY, classes_of, reads_texts, words_of
 from keras_vit.models.inputs import CLIPS, metadata_of
 from keras_vit.models.kinds import NAMELESS
+from keras_vit.models.outputs import check_known
 from keras_vit.models.schedules import SCHEDULE, SHIFT
+from keras_vit.models.unknown import NEIGHBOURS
 from keras_vit.preparing.clip_preparation import frames_rule
 from keras_vit.utils import extras, files
 from keras_vit.utils.weights_digest import WEIGHTS, weights_digest
@@ -87,6 +89,8 @@ def check_labels(about, labels):
             f"`labels` must be a list of {about.classes} class names. Received: "
             f"{len(labels) if named else repr(labels)}"
         )
+    if about.unknown is not None:
+        check_known(labels or about.labels or ())
 
 
 def check_probabilities(about):
@@ -106,8 +110,13 @@ def named_outputs(about, output, probabilities):
     return about.kind.named(output, about.size, probabilities or about.shares)
 
 
-def facts(about, labels):
-    """Returns the facts that a user of an exported file needs, for JSON. Labels default to the model's metadata."""
+def facts(about, labels, probabilities=False):
+    """Returns the facts that a user of an exported file needs, for JSON. Labels default to the model's metadata.
+
+    A rule by energy is left out of a file that gives probabilities: they have lost the energy.
+    """
+    rule = about.unknown
+    applies = rule is not None and (rule["rule"] == NEIGHBOURS or not probabilities)
     labels = about.labels if labels is None and about.gives not in NAMELESS else labels
     shapes = about.inputs
     pixels = next((shapes[name] for name in ("images", "clips") if name in shapes), None)
@@ -119,7 +128,7 @@ def facts(about, labels):
         **({"preprocessing": None} if takes_latents(about.model) else {}),
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if about.thresholds is None else {"thresholds": about.thresholds}),
-        **({} if about.unknown is None else {"unknown": about.unknown}),
+        **({"unknown": rule} if applies else {}),
         **getattr(about.model.layers[-1], "export_facts", lambda output_shape: {})(about.model.output_shape),
         WEIGHTS: weights_digest(about.model),
     }

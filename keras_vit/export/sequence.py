@@ -67,7 +67,8 @@ def checked(what, model, path, ending, compared, labels, probabilities, overwrit
     prepare.check_parts_free(path, overwrite, folder=not ending)
     score = comparison.scorer(about, images, classes, score)
     images = sample(about, images)
-    return Export(about, path, images, score, probabilities, {**prepare.facts(about, labels), **facts}, overwrite)
+    facts = {**prepare.facts(about, labels, probabilities), **facts}
+    return Export(about, path, images, score, probabilities, facts, overwrite)
 
 
 def written(export, write, load, then=None, *, quantize=None, cost=None):

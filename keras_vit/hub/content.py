@@ -5,12 +5,14 @@ import pathlib
 from typing import NamedTuple
 
 import keras
+import numpy as np
 
 from keras_vit import config
 from keras_vit.checkpoints.files.settings import read_json
 from keras_vit.export.sequence import IN_FOLDER
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.metadata import metadata
+from keras_vit.runs import unknown
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.training import cross_validation, rundir
 from keras_vit.traits import Traits
@@ -40,6 +42,7 @@ class Content(NamedTuple):
     of_texts: bool = False  # whether it takes no images
     references: bool = False
     jobs: tuple[str, ...] = ()
+    vectors: np.ndarray | None = None  # of training images, by which it tells unknown ones
 
     @property
     def shape(self):
@@ -85,6 +88,7 @@ def content_of(target):
         of_texts=task.of_texts,
         references="references" in task.inputs,
         jobs=tuple(getattr(task, "jobs", ())),
+        vectors=None if trained.in_memory else unknown.vectors_of(trained),
     )
 
 

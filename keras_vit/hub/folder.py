@@ -9,9 +9,13 @@ from keras_vit.checkpoints.files.repository import PUBLISHED, sha256
 from keras_vit.hub import private
 from keras_vit.hub.card import CURVES, card
 from keras_vit.models.outputs import write_labels
+from keras_vit.models.unknown import ENERGY
+from keras_vit.runs import unknown
 from keras_vit.training import history, rundir
+from keras_vit.traits import Traits
 from keras_vit.utils import files
 from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.warned import warn
 
 CARD = "README.md"
 
@@ -39,8 +43,8 @@ def write(content, folder, repository, license=None):
         _write(folder / rundir.DATA, data)
     if content.names or content.recipe:
         write_labels(folder / rundir.LABELS, content.names)
-    with _published(content.model, mark):
-        content.model.save(folder / rundir.MODEL)
+    with _published(content.model, mark, _without(content)):
+        unknown.save(content.model, content.vectors, folder / rundir.MODEL)
     for path in content.exports:
         _check_links(path)
         (shutil.copytree if path.is_dir() else shutil.copy2)(path, folder / path.name)
@@ -66,6 +70,18 @@ def _check_autoencoder(task):
         )
 
 
+def _without(content):
+    """Returns which metadata are not published: a rule by vectors of a model in memory, which has no file of them."""
+    rule = Traits(content.model).unknown
+    if rule is None or rule["rule"] == ENERGY or content.vectors is not None:
+        return ()
+    warn(
+        f"{content.model.name!r} is published without its rule for unknown images, whose vectors are not in memory: "
+        "write it with the `save` of what `calibrate` returned, and publish that file."
+    )
+    return ("unknown",)
+
+
 def _check_links(path):
     """Raises ValueError for a link: what it names may be no part of a run."""
     if link := next((str(each) for each in (path, *path.rglob("*")) if each.is_symlink()), None):
@@ -73,13 +89,14 @@ def _check_links(path):
 
 
 @contextlib.contextmanager
-def _published(model, mark):
-    """A block in which a model's metadata have no paths, and the mark of what is published."""
+def _published(model, mark, without=()):
+    """A block in which a model's metadata have no paths and no entries `without`, and the mark of what is published."""
     layers = [layer for layer in (model, *sublayers(model)) if isinstance(getattr(layer, "metadata", None), dict)]
     before = [layer.metadata for layer in layers]
     try:
         for layer, metadata in zip(layers, before):
-            layer.metadata = private.without_paths(metadata) | ({"run": mark} if mark and "run" in metadata else {})
+            kept = {name: value for name, value in metadata.items() if name not in without}
+            layer.metadata = private.without_paths(kept) | ({"run": mark} if mark and "run" in metadata else {})
         yield
     finally:
         for layer, metadata in zip(layers, before):

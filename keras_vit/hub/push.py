@@ -28,7 +28,8 @@ def push_to_hub(
     """Publishes a trained model on the Hugging Face hub, with a card that its search reads.
 
     It uploads the `.keras` file, and of a run also its recipe, the names of its classes, the scores and curves of its
-    validation split and the exported files in its directory. Paths are left out of them, and no data are uploaded.
+    validation split and the exported files in its directory. Paths are left out of them, and no data are uploaded, but
+    the vectors of training images by which a calibrated model tells unknown ones, if it has that rule.
     `load_run`, `from_pretrained` and all commands take `hf://owner/name` then. The names of the classes and the last
     part of the data's path are published: look at the folder first, with `folder`. If the repository has an earlier
     publication, its files that the new one lacks are deleted there; a card that someone has edited stays.

@@ -1,6 +1,5 @@
 """What is saved with a model, such as the names of its classes, and the layer that keeps it."""
 
-import math
 import weakref
 from collections.abc import Sequence
 
@@ -10,7 +9,7 @@ import numpy as np
 from keras_vit.layers.base import Layer, plain
 from keras_vit.models import kinds
 from keras_vit.models.backbone import HEADS, keeper, outputs_of
-from keras_vit.models.outputs import check_labels, fitting, num_classes
+from keras_vit.models.outputs import check_known, check_labels, fitting, num_classes
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import call_of, calls_after
 from keras_vit.utils.warned import warn
@@ -153,6 +152,8 @@ def class_names(model: keras.Model, names: Sequence[str] | None = None) -> tuple
         if fitting(names, count) is None:
             raise ValueError(f"`names` must be a string for each of {count} classes. Received: {checks.shown(names)}")
         check_labels(names)
+        if metadata(model).get("unknown"):
+            check_known(names)
         if keeper(model) is None:
             raise ValueError(
                 "Class names are kept by a layer of keras_vit, such as `Rescale` or `Patches`. "
@@ -202,17 +203,3 @@ def stated_thresholds(model):
         return None
     fit = all(isinstance(value, (int, float)) and 0 <= value <= 1 for value in thresholds)
     return [float(value) for value in thresholds] if fit else None
-
-
-def stated_unknown(model):
-    """Returns the rule by which images are of none of a classifier's classes, a dictionary; `None` without one.
-
-    See `tasks.classify.unknown`. `None` also for metadata that are no such rule.
-    """
-    rule = metadata(model).get("unknown") if kinds.name_of(model) == "classes" else None
-    if not isinstance(rule, dict) or not isinstance(rule.get("quantiles"), (list, tuple)):
-        return None
-    scale = {"energy": "temperature", "neighbours": "k"}.get(rule.get("rule"))
-    numbers = [rule.get("threshold"), rule.get(scale), rule.get("rate"), *rule["quantiles"]]
-    fit = all(isinstance(each, (int, float)) and math.isfinite(each) for each in numbers)
-    return rule if fit and rule[scale] > 0 and len(rule["quantiles"]) > 1 else None

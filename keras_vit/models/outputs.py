@@ -16,6 +16,8 @@ from keras_vit.utils.losses import end_of
 from keras_vit.utils.names import composed
 from keras_vit.utils.warned import warn
 
+NONE = "none of these"  # the answer for images of none of a classifier's classes
+
 
 def check_labels(names):
     """Raises ValueError if a class name is not one line of text, as a file with one name per line needs."""
@@ -23,6 +25,14 @@ def check_labels(names):
     if broken:
         raise ValueError(
             f"A class name must be one line of UTF-8: rename the folder or the class. Received: {broken[0]!r}"
+        )
+
+
+def check_known(names):
+    """Raises ValueError if a class is called as the answer for images of none."""
+    if NONE in names:
+        raise ValueError(
+            f"No class may be called {NONE!r}, which says that an image is of none. Received: such a class"
         )
 
 

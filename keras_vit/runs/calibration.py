@@ -9,15 +9,15 @@ import numpy as np
 
 from keras_vit.explain import answers
 from keras_vit.models.backbone import HEADS
-from keras_vit.models.metadata import keep, keeper, metadata, stated_unknown
+from keras_vit.models.metadata import keep, keeper, metadata
 from keras_vit.models.outputs import count_classes, logits_of
+from keras_vit.models.unknown import ENERGY, mark, stated_unknown
 from keras_vit.preparing import pixel_range
 from keras_vit.runs import results, unknown_rule
 from keras_vit.runs import unknown as unknown_images
 from keras_vit.runs.predictions import image_files
 from keras_vit.runs.trained import Trained, forward, load_run
 from keras_vit.tasks import Classify
-from keras_vit.tasks.classify.unknown import ENERGY
 from keras_vit.traits import Traits
 from keras_vit.utils import checks
 from keras_vit.utils.feeding import predict
@@ -95,8 +95,9 @@ def calibrate(
     for layer in _heads(model):
         layer.set_weights([weight / temperature for weight in layer.get_weights()])
     rule = _cooled(rule, temperature)
-    both = {"temperature": temperature * metadata(model).get("temperature", 1.0)} | ({"unknown": rule} if rule else {})
-    keep(model, **both)
+    rule = rule and {**rule, "mark": mark(model)}
+    kept = {"temperature": temperature * metadata(model).get("temperature", 1.0)} | ({"unknown": rule} if rule else {})
+    keep(model, without=("unknown",), **kept)
     both = logits, logits / temperature
     errors = tuple(answers.binned(labels, task.probabilities(x)).error for x in both)
     losses = tuple(_loss(task, x, labels) for x in both)
@@ -106,9 +107,7 @@ def calibrate(
 def _rule(trained, model, logits, rate, pictures):
     """Returns the rule for unknown images, a new one or the model's, its vectors and the areas that chose it."""
     if rate is None:
-        rule = stated_unknown(model)
-        kept = rule and rule["rule"] != ENERGY and trained
-        return rule, unknown_images.read_vectors(trained.file, rule) if kept else None, None
+        return stated_unknown(model), unknown_images.vectors_of(trained) if trained else None, None
     if pictures is None:
         return unknown_rule.by_energy(model, logits, rate), None, None
     return unknown_rule.chosen(trained, logits, rate, pictures)

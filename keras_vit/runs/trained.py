@@ -14,6 +14,7 @@ from keras_vit.config import cookbook
 from keras_vit.models.captioner import is_translator
 from keras_vit.models.inputs import image_shape
 from keras_vit.models.outputs import labels_beside, logits_by, num_classes
+from keras_vit.models.unknown import ENERGY
 from keras_vit.runs import unknown
 from keras_vit.runs.alone import check_images, names_of, task_of
 from keras_vit.tasks.clip_task import averaged_views
@@ -37,6 +38,7 @@ class Trained:
     on_arrays: bool = False  # whether the run was trained on arrays
     elsewhere: bool = False  # whether its recipe names other data than those of the run
     in_memory: bool = False  # whether the caller passed the model itself, of which no file is known
+    local: str | None = None  # the model's file on this machine, where `file` is an address
 
     @functools.cached_property
     def about(self):
@@ -89,11 +91,7 @@ class Trained:
     def _seeing(self, eager):
         """Returns `answering`, with a column more where a rule for unknown images needs it."""
         rule = getattr(self.task, "unknown", None)
-        return (
-            self.answering(eager)
-            if rule is None or rule["rule"] == unknown.rules.ENERGY
-            else unknown.viewing(self, rule)
-        )
+        return self.answering(eager) if rule is None or rule["rule"] == ENERGY else unknown.viewing(self, rule)
 
     def answering(self, eager=False):
         """Returns the function from inputs to what is scored and answered; arguments as in `forward`."""
@@ -209,6 +207,8 @@ def _loaded(target, file):
         if not path.exists():
             raise FileNotFoundError(f"There is no file {str(target)!r}.")
         return _of_run(path.parent, path.name) if rundir.is_run(path.parent) else _alone(path)
+    if path.is_dir() and (published := repository.trained_at(path)):
+        return _alone(published)
     if path.suffix != ".py" and str(target) not in cookbook.list_recipes():
         _refuse(path, str(target), pathlib.Path("runs", path.name))
     recipe = cookbook.load_recipe(target)
@@ -236,7 +236,7 @@ def _of_repository(source, file):
         )
     trained = _of_run(path, file) if path.is_dir() else _alone(path)
     name = re.sub(r"[^\w.-]", "_", source.partition("@")[0].rpartition("/")[2])
-    return dataclasses.replace(trained, file=source, home=pathlib.Path("exports", name))
+    return dataclasses.replace(trained, file=source, local=trained.file, home=pathlib.Path("exports", name))
 
 
 def _refuse(path, target, own):

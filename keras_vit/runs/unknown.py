@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_vit.models.outputs import logits_by
+from keras_vit.models.unknown import ENERGY
 from keras_vit.tasks.classify import unknown as rules
 from keras_vit.utils import feeding
 from keras_vit.utils.files import replacing
@@ -72,13 +73,19 @@ def read_vectors(file, rule):
     return vectors
 
 
+def vectors_of(trained):
+    """Returns the vectors that a `Trained` tells unknown images by, as `read_vectors`; `None` if its rule has none."""
+    rule = getattr(trained.task, "unknown", None)
+    return read_vectors(trained.local or trained.file, rule) if rule and rule["rule"] != ENERGY else None
+
+
 def viewing(trained, rule):
     """Returns the function from images to logits with a column more, the distances to kept vectors."""
-    kept = read_vectors(trained.file, rule)
+    distances = rules.distance_to(vectors_of(trained), rule["k"])
     run = with_vectors(trained.model)
 
     def view(images):
         logits, vectors = run(images)
-        return np.concatenate([logits, rules.distances(vectors, kept, rule["k"])[:, None]], axis=1)
+        return np.concatenate([logits, distances(vectors)[:, None]], axis=1)
 
     return view

@@ -3,6 +3,8 @@
 import numpy as np
 
 from keras_vit.models.metadata import metadata
+from keras_vit.models.outputs import NONE, check_known
+from keras_vit.models.unknown import ENERGY, NEIGHBOURS
 from keras_vit.runs import passage, results
 from keras_vit.runs.predictions import image_files
 from keras_vit.runs.unknown import digest, with_vectors
@@ -23,14 +25,14 @@ def check(model, task, classes, what):
         kind = "one logit" if isinstance(task, Classify) and single else type(task).__name__
         kind = "several labels" if getattr(task, "multilabel", False) else kind
         raise ValueError(f"{ONE_LABEL} Received: {what!r}, of {kind}")
-    rules.check_names(classes)
+    check_known(classes)
 
 
 def check_rate(rate):
     """Raises ValueError unless a rate of false alarms is above 0 and below 1."""
     if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < 1:
         raise ValueError(
-            f"`unknown` must be the share of known images that may be called {rules.NONE!r}, above 0 and below 1, such "
+            f"`unknown` must be the share of known images that may be called {NONE!r}, above 0 and below 1, such "
             f"as 0.05. Received: unknown={checks.shown(rate)}"
         )
 
@@ -39,7 +41,7 @@ def by_energy(model, logits, rate):
     """Returns the rule of energy, from the logits of images that were not trained on, as the model gives them."""
     temperature = inverse_temperature(model)
     fitted = rules.fitted(rules.energies(logits, temperature), rate)
-    return {"rule": rules.ENERGY, "temperature": temperature, **fitted}
+    return {"rule": ENERGY, "temperature": temperature, **fitted}
 
 
 def inverse_temperature(model):
@@ -67,22 +69,23 @@ def chosen(trained, logits, rate, folder):
     train, known = (results.source_of(trained, split, None) for split in (bound.data.train, bound.data.validation))
     kept = kept_of(train, bound, size, run)
     k = neighbour(len(kept))
+    distances = rules.distance_to(kept, k)
     vectors = np.concatenate([run(each["images"])[1] for each in pipeline.evaluation_arrays(known, bound, size)])
     temperature = inverse_temperature(trained.model)
     values = {
-        rules.ENERGY: (
+        ENERGY: (
             rules.energies(logits, temperature),
             np.concatenate([rules.energies(z, temperature) for z, _ in others]),
         ),
-        rules.NEIGHBOURS: (
-            rules.distances(vectors, kept, k),
-            np.concatenate([rules.distances(v, kept, k) for _, v in others]),
+        NEIGHBOURS: (
+            distances(vectors),
+            np.concatenate([distances(v) for _, v in others]),
         ),
     }
     areas = {name: rules.area(*pair) for name, pair in values.items()}
-    if areas[rules.NEIGHBOURS] <= areas[rules.ENERGY]:
+    if areas[NEIGHBOURS] <= areas[ENERGY]:
         return by_energy(trained.model, logits, rate), None, areas
-    rule = {"rule": rules.NEIGHBOURS, "k": k, "sha256": digest(kept), **rules.fitted(values[rules.NEIGHBOURS][0], rate)}
+    rule = {"rule": NEIGHBOURS, "k": k, "sha256": digest(kept), **rules.fitted(values[NEIGHBOURS][0], rate)}
     return rule, kept, areas
 
 
@@ -90,8 +93,7 @@ def kept_of(source, bound, size, run):
     """Returns vectors of training images to keep, float32 of length 1: of `MOST` images at most, always the same."""
     from keras_vit.data import pipeline
 
-    some = np.sort(np.random.default_rng(0).permutation(len(source))[:MOST])
-    parts = [run(batch["images"])[1] for batch in pipeline.evaluation_arrays(source.take(some), bound, size)]
+    parts = [run(batch["images"])[1] for batch in pipeline.evaluation_arrays(source.sample(MOST), bound, size)]
     return rules.unit(np.concatenate(parts)).astype("float32")
 
 

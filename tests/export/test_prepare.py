@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 
 import keras
@@ -7,9 +8,10 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_vit import from_recipe, vit  # noqa: E402
+from keras_vit import export_saved_model, from_recipe, vit  # noqa: E402
 from keras_vit.export import prepare  # noqa: E402
 from keras_vit.models import kinds  # noqa: E402
+from keras_vit.models.metadata import keep  # noqa: E402
 from keras_vit.traits import Traits  # noqa: E402
 from keras_vit.utils import files  # noqa: E402
 from keras_vit.utils.keras_private import shapes_only  # noqa: E402
@@ -154,3 +156,25 @@ def test_probabilities_and_thresholds_of_several_labels():
     assert prepare.facts(Traits(model), None)["thresholds"] == [0.2, 0.3, 0.4]
     kinds.note(model, "classes")
     assert "thresholds" not in prepare.facts(Traits(model), None)
+
+
+def test_a_rule_by_energy_is_not_of_probabilities():
+    model = vit("mu/4", image_size=8, num_classes=3)
+    rule = {"rule": "energy", "temperature": 1.0, "threshold": -1.0, "rate": 0.05, "quantiles": [-2.0, 0.0]}
+    keep(model, unknown=rule)
+    about = Traits(model)
+    assert prepare.facts(about, None)["unknown"] == rule
+    assert "unknown" not in prepare.facts(about, None, True)
+    with pytest.raises(ValueError, match="No class may be called 'none of these'"):
+        prepare.check_labels(about, ["a", "b", "none of these"])
+    keep(model, unknown={**rule, "rule": "neighbours", "k": 1})
+    assert prepare.facts(Traits(model), None, True)["unknown"]["k"] == 1  # distances need no logits
+
+
+@pytest.mark.parametrize("probabilities", [False, True])
+def test_the_json_of_a_saved_model_follows_its_outputs(probabilities, tmp_path):
+    model = vit("mu/4", image_size=8, num_classes=3)
+    keep(model, unknown={"rule": "energy", "temperature": 1.0, "threshold": -1.0, "rate": 0.05, "quantiles": [-2, 0]})
+    export_saved_model(model, tmp_path / "saved", probabilities=probabilities)
+    stated = json.loads((tmp_path / "saved" / "assets.extra" / "keras_vit.json").read_text())
+    assert ("unknown" in stated) != probabilities

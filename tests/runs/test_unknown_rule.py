@@ -7,6 +7,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.models.metadata import keep, metadata
+from keras_vit.models.unknown import mark
 from keras_vit.runs import unknown, unknown_rule
 from tests.commands.helpers import run as command
 from tests.runs.strangers import said
@@ -44,6 +45,31 @@ def test_vectors_are_few_and_always_the_same(colors, monkeypatch):
     assert [unknown_rule.neighbour(count) for count in (1, 900, 5000, 50_000)] == [1, 1, 5, 50]
 
 
+def test_vectors_of_a_stream(colors, tmp_path):
+    """Of data that do not fit into memory: runs of records from everywhere, no more than asked for."""
+    import tensorflow as tf
+
+    from keras_vit.data.readers.records import Stream
+    from tests.data.readers.test_records import write
+
+    paths = [write(tmp_path / f"{i}", range(60 * i, 60 * i + 60)) for i in range(2)]
+    stream = Stream.of([(path, 0, 60) for path in paths], ("red", "green", "blue"), 10_000)
+    loaded = keras_vit.load_run(colors / "run")
+    seen = []
+
+    def run(images):
+        seen.extend(images[:, 0, 0, 0].astype(int).tolist())
+        return None, tf.ones((len(images), 2)).numpy()
+
+    unknown_rule.MOST, before = 55, unknown_rule.MOST
+    try:
+        assert unknown_rule.kept_of(stream, loaded.bound, loaded.size, run).shape == (50, 2)
+    finally:
+        unknown_rule.MOST = before
+    assert len({*seen}) == 50 and min(seen) == 0 and max(seen) > 115
+    assert seen == sorted(seen)
+
+
 def test_calibrating_again_keeps_the_same_images():
     model = keras_vit.vit("mu/4", image_size=8, num_classes=3)
     model.get_layer("head").kernel.assign(RNG.normal(size=(32, 3)) * 3)
@@ -58,7 +84,7 @@ def test_calibrating_again_keeps_the_same_images():
     assert found.unknown["threshold"] * found.temperature == pytest.approx(np.sort(energy)[-61:-59].mean(), rel=1e-4)
     model.get_layer("head").set_weights([2 * weight for weight in model.get_layer("head").get_weights()])
     keep(model, unknown={**found.unknown, "temperature": 2 * found.unknown["temperature"],
-                         "threshold": 2 * found.unknown["threshold"]})  # fmt: skip
+                         "threshold": 2 * found.unknown["threshold"], "mark": mark(model)})  # fmt: skip
     keras_vit.calibrate(model, arrays=(images, labels))
     after = [next(iter(found_of(model).answer(row))) == "none of these" for row in np.asarray(model(images))]
     assert after == before

@@ -10,7 +10,8 @@ from keras_vit.utils import downloads, files
 
 PUBLISHED = "keras_vit.json"  # what was published: the files, each with its SHA-256
 RUN, TRAINED = "recipe.json", "model.keras"  # in the directory of a run
-READ = (RUN, TRAINED, "labels.txt", "data.json")  # what a trained model consists of; labels and recipe if there are any
+VECTORS = "model.vectors.npz"  # of training images, by which a classifier tells unknown ones
+READ = (RUN, TRAINED, VECTORS, "labels.txt", "data.json")  # of a trained model, all but its own file if there are any
 LARGEST = 16 * 2**30  # bytes of a file that is downloaded, at most
 KERAS = ("config.json", "metadata.json", "model.weights.h5")  # of Keras, where a model is no zip file
 

@@ -18,6 +18,7 @@ from keras_vit.utils.cores import cores
 FILES, RUN = 16, 16  # files that are read in turn, and records that are read in a row from each
 BUFFER = 2**31  # bytes of the records from which the next one is drawn
 FIRST = 64  # records that are checked before training
+RUNS = 50  # of a sample
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +118,13 @@ class Stream:
             if first < last:
                 pieces.append((path, skip + first, last - first))
         return dataclasses.replace(self, pieces=tuple(pieces))
+
+    def sample(self, count):
+        """Returns the stream of about `count` records, never more: runs of them, the first of equal parts of all."""
+        parts = min(RUNS, count)
+        starts, run = (np.arange(parts) * len(self) // parts).tolist(), count // parts
+        pieces = [piece for start in starts for piece in self.take(slice(start, start + run)).pieces]
+        return self if count >= len(self) else dataclasses.replace(self, pieces=tuple(pieces))
 
     def sizes(self):
         """Returns nothing: the sides of the images are not known before they are read."""

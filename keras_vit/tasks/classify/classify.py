@@ -9,15 +9,15 @@ import numpy as np
 from keras import ops
 
 from keras_vit.models.backbone import keeper
-from keras_vit.models.metadata import stated_unknown
-from keras_vit.models.outputs import distinct
+from keras_vit.models.outputs import NONE, check_known, distinct
+from keras_vit.models.unknown import stated_unknown
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.class_names import named_by, numbered
 from keras_vit.tasks.classify import class_tally, distillation, keras_metrics
 from keras_vit.tasks.classify.balance import label_weights
 from keras_vit.tasks.classify.labels import Labels
 from keras_vit.tasks.classify.several import SeveralLabels
-from keras_vit.tasks.classify.unknown import NONE, share_below, strangeness
+from keras_vit.tasks.classify.unknown import share_below, strangeness
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.shown import words
 from keras_vit.utils.checked import number, only_with
@@ -99,6 +99,8 @@ class Classify(Task):
     def of_model(self, model):
         task = dataclasses.replace(self, **self.labels.of_model(model))
         object.__setattr__(task, "unknown", None if self.multilabel else stated_unknown(model))
+        if task.unknown is not None:
+            check_known(task.classes)
         return task
 
     def fits(self, model):

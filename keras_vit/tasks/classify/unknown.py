@@ -6,14 +6,16 @@ A rule is a dictionary, which a model keeps in its metadata as `"unknown"`:
 - `temperature`: of the energy, see `energies`; or `k`: which neighbour's distance counts, see `distances`;
 - `threshold`: an image whose strangeness is above it is of none of the classes;
 - `rate`: the share of validation images that were to be above it, at most;
-- `quantiles`: the strangeness of validation images, from the least to the largest in equal steps of their share.
+- `quantiles`: the strangeness of validation images, from the least to the largest in equal steps of their share;
+- `mark`: of the model that it was set for, see `models.unknown.mark`.
 """
 
 import numpy as np
 
-NONE = "none of these"  # the answer
-ENERGY, NEIGHBOURS = RULES = ("energy", "neighbours")
+from keras_vit.models.unknown import ENERGY
+
 STEPS = 100  # between the quantiles
+BLOCK = 1024  # vectors that are compared at once: 40 MB of distances to 5,000
 
 
 def energies(logits, temperature=1.0):
@@ -42,9 +44,22 @@ def distances(vectors, kept, k):
         kept: `(n, width)`, of any length.
         k: From 1 to `n`.
     """
-    cosines = unit(vectors) @ unit(kept).T  # (batch, n)
-    nearest = -np.partition(-cosines, k - 1, axis=-1)[:, k - 1]
-    return np.sqrt(np.maximum(2 - 2 * nearest, 0))
+    return distance_to(kept, k)(vectors)
+
+
+def distance_to(kept, k):
+    """Returns the function from vectors to their distances, as `distances`, a block of them at once."""
+    kept = unit(kept).T
+
+    def nearest(vectors):
+        cosines = unit(vectors) @ kept  # (block, n)
+        return -np.partition(-cosines, k - 1, axis=-1)[:, k - 1]
+
+    def run(vectors):
+        blocks = [nearest(vectors[i : i + BLOCK]) for i in range(0, len(vectors), BLOCK)]
+        return np.sqrt(np.maximum(2 - 2 * np.concatenate(blocks), 0))
+
+    return run
 
 
 def unit(vectors):
@@ -97,11 +112,3 @@ def area(known, others):
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(np.repeat([0, 1], [len(known), len(others)]), np.concatenate([known, others])))
-
-
-def check_names(names):
-    """Raises ValueError if a class is called as the answer for images of none."""
-    if NONE in names:
-        raise ValueError(
-            f"No class may be called {NONE!r}, which says that an image is of none. Received: such a class"
-        )

@@ -103,7 +103,7 @@ def test_what_would_be_prepared_or_computed_otherwise_is_refused(tmp_path):
             (read(**{f"{backbone}num_heads": 4}), "of another shape: block_0/mha"),
             (read(task__config__num_classes=7), "of another shape: task/layers/dense_1"),
             (read(task__config__intermediate_dim=None), "not in the model: task/layers/dense_1"),
-            (read(**{f"{backbone}image_shape": [16, 16, 3]}), r"positions|image_size"),
+            (read(**{f"{backbone}image_shape": [16, 16, 3]}), r"image_size=\[8, 12\] for a model of \(16, 16\)"),
             (read(**{f"{backbone}image_shape": None}), "does not describe a model of keras_hub"),
             (read(**{f"{backbone}use_mha_bias": False}), "is a bias, and use_mha_bias is off"),
             (read(**{f"{backbone}dtype": {"class_name": "DTypePolicyMap"}}), "KerasHub, quantized, DTypePolicyMap"),
