@@ -116,14 +116,15 @@ class Clips(Source):
             return self.images[place, choose(self.images.shape[1])]
         if not self._fits:
             return self.read_file(self.images[place], choose)
+        always = self.sampling.centered  # the same frames, whatever is drawn
         if place not in self._decoded:
-            self._decoded[place] = self.read_file(self.images[place], np.arange)
+            self._decoded[place] = self.read_file(self.images[place], choose if always else np.arange)
         clip = self._decoded[place]
-        return clip[choose(len(clip))]
+        return clip if always else clip[choose(len(clip))]
 
     def read_file(self, file, choose):
         """Returns frames of one of `images`, which are no pixels; `choose` as in `clip`."""
-        return clip_files.read_clip(file, 3, choose)
+        return clip_files.read_clip(file, 3, choose, centered=self.sampling.centered)
 
     def _of_key(self, key):
         place, *numbers = np.atleast_1d(key).tolist()
