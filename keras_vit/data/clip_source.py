@@ -160,13 +160,14 @@ def inspect_all(paths):
     return CheckedClips(*_known().look_up(paths, "checking clips"))
 
 
-def readable(paths, on_bad, faults=None):
+def readable(paths, on_bad, faults=None, targets=None):
     """Reads the ends of every clip once: an error or a warning names what cannot be read.
 
     Args:
         paths: The files.
         on_bad: `Data.bad_images`.
         faults: What else is wrong with some, by their positions, such as with their boxes.
+        targets: What these faults are of, such as `"boxes"`.
 
     Returns:
         Hashes of the readable files, one row for each, and the positions of these files among `paths`.
@@ -174,13 +175,14 @@ def readable(paths, on_bad, faults=None):
     checked = inspect_all(paths)
     faults = {**(faults or {}), **checked.faults}
     bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
+    what = "cannot be read" + (f", or have wrong {targets}" if targets else "")
     if bad and (on_bad == "raise" or len(bad) == len(paths)):
         raise ValueError(
-            f"{len(bad)} of {len(paths)} clips cannot be read. Repair or remove them, or leave them out with "
+            f"{len(bad)} of {len(paths)} clips {what}. Repair or remove them, or leave them out with "
             f"data.bad_images=skip:\n  {named(bad)}"
         )
     if bad:
-        left_out(f"{len(bad)} of {len(paths)} clips, which cannot be read", bad)
+        left_out(f"{len(bad)} of {len(paths)} clips, which {what}", bad)
     kept = np.delete(np.arange(len(paths)), sorted(faults))
     return checked.records[kept]["digest"], kept
 
