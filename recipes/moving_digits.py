@@ -79,9 +79,10 @@ def main(folder, splits=SPLITS):
     from PIL import Image
 
     for split, count in splits.items():
+        pathlib.Path(folder, split).mkdir(parents=True)
         for i, (frames, name) in enumerate(clips(*digits(split), split, count)):
             path = pathlib.Path(folder, split, name)
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(exist_ok=True)
             first, *rest = map(Image.fromarray, frames)
             first.save(path / f"{i}.apng", "PNG", save_all=True, append_images=rest, duration=100, loop=0)
         print(f"{folder}/{split}: {count} clips")

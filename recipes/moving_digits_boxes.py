@@ -106,7 +106,7 @@ def main(folder, splits=SPLITS):
 
     for split, count in splits.items():
         place = pathlib.Path(folder, split)
-        (place / "clips").mkdir(parents=True, exist_ok=True)
+        (place / "clips").mkdir(parents=True)
         categories = [{"id": i, "name": name} for i, name in enumerate(CLASSES)]
         table = {"images": [], "annotations": [], "categories": categories}
         for i, (frames, objects) in enumerate(clips(*digits(split), split, count)):

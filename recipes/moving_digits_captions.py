@@ -57,7 +57,7 @@ def main(folder):
     import csv
     import pathlib
 
-    with pathlib.Path(folder, "metadata.csv").open("w", newline="") as file:
+    with pathlib.Path(folder, "metadata.csv").open("x", newline="") as file:
         table = csv.writer(file)
         table.writerow(("file_name", "caption", "split"))
         table.writerows(rows(folder))

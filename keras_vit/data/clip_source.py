@@ -116,14 +116,15 @@ class Clips(Source):
             return self.images[place, choose(self.images.shape[1])]
         if not self._fits:
             return self.read_file(self.images[place], choose)
+        always = self.sampling.centered  # the same frames, whatever is drawn
         if place not in self._decoded:
-            self._decoded[place] = self.read_file(self.images[place], np.arange)
+            self._decoded[place] = self.read_file(self.images[place], choose if always else np.arange)
         clip = self._decoded[place]
-        return clip[choose(len(clip))]
+        return clip if always else clip[choose(len(clip))]
 
     def read_file(self, file, choose):
         """Returns frames of one of `images`, which are no pixels; `choose` as in `clip`."""
-        return clip_files.read_clip(file, 3, choose)
+        return clip_files.read_clip(file, 3, choose, centered=self.sampling.centered)
 
     def _of_key(self, key):
         place, *numbers = np.atleast_1d(key).tolist()
@@ -159,13 +160,14 @@ def inspect_all(paths):
     return CheckedClips(*_known().look_up(paths, "checking clips"))
 
 
-def readable(paths, on_bad, faults=None):
+def readable(paths, on_bad, faults=None, targets=None):
     """Reads the ends of every clip once: an error or a warning names what cannot be read.
 
     Args:
         paths: The files.
         on_bad: `Data.bad_images`.
         faults: What else is wrong with some, by their positions, such as with their boxes.
+        targets: What these faults are of, such as `"boxes"`.
 
     Returns:
         Hashes of the readable files, one row for each, and the positions of these files among `paths`.
@@ -173,13 +175,14 @@ def readable(paths, on_bad, faults=None):
     checked = inspect_all(paths)
     faults = {**(faults or {}), **checked.faults}
     bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
+    what = "cannot be read" + (f", or have wrong {targets}" if targets else "")
     if bad and (on_bad == "raise" or len(bad) == len(paths)):
         raise ValueError(
-            f"{len(bad)} of {len(paths)} clips cannot be read. Repair or remove them, or leave them out with "
+            f"{len(bad)} of {len(paths)} clips {what}. Repair or remove them, or leave them out with "
             f"data.bad_images=skip:\n  {named(bad)}"
         )
     if bad:
-        left_out(f"{len(bad)} of {len(paths)} clips, which cannot be read", bad)
+        left_out(f"{len(bad)} of {len(paths)} clips, which {what}", bad)
     kept = np.delete(np.arange(len(paths)), sorted(faults))
     return checked.records[kept]["digest"], kept
 

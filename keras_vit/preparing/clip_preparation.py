@@ -60,7 +60,7 @@ def prepared(model, clips, prepare, value_range):
             return frame_indices(count, frames, **rule)
 
         if isinstance(clip, (str, os.PathLike)):
-            return clip_files.read_clip(clip, channels, choose)
+            return clip_files.read_clip(clip, channels, choose, centered=rule["centered"])
         clip = clip_files.checked(np.asarray(clip)[None], (None, None, None, channels), value_range=value_range)[0]
         return clip[choose(len(clip))]
 

@@ -50,7 +50,7 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
 
     Of a model of clips, `frames` of the metadata says which frames: `stride`, the step from one to the next in the
     middle of the clip, or `segments`, one of each of as many equal parts. A clip that is too short repeats its last;
-    with `centered`, for boxes of the middle frame, its first and its last.
+    with `centered`, for boxes of the middle frame, which is seen at half of a file's duration, its first and its last.
 
     Args:
         model: A model from `keras_vit.vit` or `keras_vit.from_checkpoint`.

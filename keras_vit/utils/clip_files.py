@@ -9,7 +9,7 @@ import numpy as np
 from keras_vit.utils import animations, checks, containers, extras
 from keras_vit.utils.folders import ending
 from keras_vit.utils.images import MOST_PIXELS, plain_pixels
-from keras_vit.utils.sampling import evenly
+from keras_vit.utils.sampling import around_middle, evenly
 
 BY_PILLOW = (".gif", ".webp", ".png", ".apng")
 BY_AV = (".mp4", ".webm", ".mkv", ".avi", ".mov", ".m4v")
@@ -43,7 +43,7 @@ def frame_size(path):
     return read_clip(path, 1, lambda count: [0]).shape[1:3]
 
 
-def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True):
+def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True, centered=False):
     """Returns some frames of a clip, uint8 `(frames, height, width, channels)`.
 
     GIF, WebP and animated PNG are read by Pillow, other files by PyAV, which the extra `video` installs. Frames are
@@ -56,6 +56,8 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True):
             increasing order; they may repeat.
         most_pixels: Of all these frames together; a larger clip is refused.
         by_bytes: Whether more pixels may be decoded of larger files.
+        centered: Whether frame `count // 2` of the number that `choose` gets is the one seen at half of the duration,
+            however long single frames are shown; see `sampling.around_middle`. Else see `sampling.evenly`.
 
     Raises:
         FileNotFoundError: If there is no file.
@@ -75,8 +77,8 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True):
         animated = ending(name) in BY_PILLOW
         per_byte = (PER_BYTE_OF_ANIMATIONS if animated else PER_BYTE_OF_VIDEOS) * by_bytes
         most_decoded = max(MOST_DECODED, per_byte * os.path.getsize(name))
-        limits = (most_pixels, most_decoded)
-        frames = (_by_pillow if animated else _by_av)(name, channels, choose, *limits)
+        chosen = functools.partial(_chosen, choose, around_middle if centered else evenly)
+        frames = (_by_pillow if animated else _by_av)(name, channels, chosen, most_pixels, most_decoded)
     except UnreadableError as error:
         raise UnreadableError(f"{name!r} {error}.") from None
     except Exception as error:  # any error of the decoder is a fault of this file
@@ -91,7 +93,7 @@ def read_clip(path, channels, choose, most_pixels=MOST_OF_CLIP, by_bytes=True):
     return np.stack(frames)
 
 
-def _by_pillow(name, channels, choose, most_pixels, most_decoded):
+def _by_pillow(name, channels, chosen, most_pixels, most_decoded):
     from PIL import Image
 
     with open(name, "rb") as file:
@@ -107,8 +109,7 @@ def _by_pillow(name, channels, choose, most_pixels, most_decoded):
         if count != len(times):
             raise UnreadableError(f"has {len(times)} frames, of which {count} can be told apart")
         ends = np.cumsum(np.maximum(times, 1))  # milliseconds
-        places = evenly([0, *ends[:-1]], ends[-1]) if count > 1 else np.arange(1)
-        places = places[_checked(choose(count), count)]
+        places = chosen([0, *ends[:-1]], ends[-1])
         _check_size(len({*places.tolist()}), *sides, most_pixels)
         _check_decoded((int(places.max()) + 1) * sides[0] * sides[1], most_decoded)
         frames = {}
@@ -118,7 +119,7 @@ def _by_pillow(name, channels, choose, most_pixels, most_decoded):
     return [frames[place] for place in places.tolist()]
 
 
-def _by_av(name, channels, choose, most_pixels, most_decoded):
+def _by_av(name, channels, chosen, most_pixels, most_decoded):
     opened = _opener(name)
     with opened() as container:
         stream = container.streams.best("video")  # of several, not a picture of the cover
@@ -135,8 +136,7 @@ def _by_av(name, channels, choose, most_pixels, most_decoded):
     times = np.unique(stamps) if timed else np.arange(sum(1 for _ in frames()))
     _check_count(len(times))
     usual = np.median(np.diff(times)) if len(times) > 1 else 1
-    order = evenly(times, times[-1] - times[0] + usual)
-    places = order[_checked(choose(len(times)), len(times))]
+    places = chosen(times, times[-1] - times[0] + usual)
     _check_size(len({*places.tolist()}), size.width, size.height, most_pixels)
     pixels = _at_times(frames, {*times[places].tolist()}, channels) if timed else {}
     if timed and len(pixels) == len({*places.tolist()}):
@@ -228,11 +228,14 @@ def _check_count(count):
         raise UnreadableError(f"is too long: it has more than {MOST_FRAMES:,} frames")
 
 
-def _checked(indices, count):
-    indices = np.asarray(indices)
+def _chosen(choose, steps, times, duration):
+    """Returns which frames `choose` wants, of those at the steps of a file by its times."""
+    order = steps(times, duration)
+    count = len(order)
+    indices = np.asarray(choose(count))
     if indices.ndim != 1 or not len(indices) or indices.min() < 0 or indices.max() >= count:
         raise UnreadableError(f"has frames from 0 to {count - 1}, not {indices.tolist()!s:.60}")
-    return indices
+    return order[indices]
 
 
 def checked(values, shape, name="clips", value_range=checks.BYTES):

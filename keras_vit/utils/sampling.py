@@ -2,6 +2,8 @@
 
 import numpy as np
 
+MOST_STEPS = 2**20  # around the middle of a file's time, hours: what is farther from it, no model sees
+
 
 def frame_indices(count, frames, stride=1, segments=False, numbers=None, centered=False):
     """Returns the indices of the frames of a clip that a model sees, int64 `(frames,)`.
@@ -11,7 +13,8 @@ def frame_indices(count, frames, stride=1, segments=False, numbers=None, centere
     segments, as for Something-Something (Wang et al. 2016, arXiv:1608.00859): one frame of each equal part, drawn in
     training and in its middle else. Centered, as for boxes in the Video Action Transformer (Girdhar et al. 2019,
     arXiv:1812.02707): dense around the clip's middle frame, `count // 2`, which is number `frames // 2` of those that
-    the model sees; of a clip that is too short, its first and its last frame are repeated.
+    the model sees; of a clip that is too short, its first and its last frame are repeated. Of a file, `count` are the
+    steps of `around_middle`.
 
     Args:
         count: Frames of the clip, at least 1.
@@ -80,3 +83,26 @@ def evenly(times, duration):
         return np.arange(count)
     middles = (np.arange(count) + 0.5) * (times[-1] + steps[-1]) / count
     return np.searchsorted(times, middles, side="right") - 1
+
+
+def around_middle(times, duration):
+    """Returns which frame is seen at each of some equal steps of a clip; step `count // 2` of `count` is at half of it.
+
+    A step is as long as most frames are seen. Of a clip with one frame rate, these are all its frames. A frame that is
+    seen for long, as one that stands for equal frames in a row, comes more than once; so does the last one.
+
+    Args:
+        times: When each frame is first seen, increasing numbers.
+        duration: How long all of them are seen together, in the same unit.
+    """
+    times = np.asarray(times, "float64") - times[0]
+    seen = np.diff([*times, max(duration, times[-1])])
+    count, whole = len(times), seen.sum()
+    mean = whole / count
+    if np.ptp(seen) <= 0.4 * mean and np.abs(times - mean * np.arange(count)).max() <= 0.4 * mean:
+        return np.arange(count)  # time stamps may be rounded
+    usual = np.median(seen)
+    count = max(round(min(whole / usual, MOST_STEPS)), 1)
+    # An even number of frames has one that begins at the half: a part of a frame later, it is seen for certain.
+    wanted = whole / 2 + seen.min() / 4 + usual * (np.arange(count) - count // 2)
+    return np.searchsorted(times, wanted.clip(0), side="right") - 1

@@ -60,6 +60,8 @@ def test_the_files_are_those_that_are_read(writing, tmp_path, monkeypatch):
 
     monkeypatch.setitem(writing["main"].__globals__, "digits", digits)
     writing["main"](tmp_path, {"train": 6})
+    with pytest.raises(FileExistsError):  # nothing is written over
+        writing["main"](tmp_path, {"train": 6})
     table = json.loads((tmp_path / "train" / "annotations.json").read_text())
     assert len(table["images"]) == 6 and len(table["annotations"]) == 12 and len(table["categories"]) == 40
     task = writing["recipe"].task

@@ -113,6 +113,20 @@ def test_files_of_several_sizes_and_lengths(tmp_path, monkeypatch, held):
     assert source().sizes() == [("clips", (8, 8))] and source().channels == (4,)
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_files_whose_last_frame_is_shown_for_long(tmp_path, monkeypatch, held):
+    """The middle is that of the time, of files that are held in memory too; of them, only frames that are seen."""
+    monkeypatch.setattr(clip_source, "fits", lambda size: held)
+    still = np.repeat(np.arange(40)[:, None].clip(max=24), 8 * 8 * 3, 1).reshape(40, 8, 8, 3).astype("uint8")
+    paths = np.array([str(animated(tmp_path / f"{i}.apng", still)) for i in range(6)], object)
+    own = source(sampling=Sampling(4, 2, centered=True), images=paths, files=True)
+    for _ in range(2):
+        found = seen(pipeline.evaluation_batches(own, recipe(), (4, 8, 8, 1)))
+        assert np.abs(found - [16, 18, 20, 22]).max() <= 1
+    assert np.abs(seen(training(own, recipe())) - [16, 18, 20, 22]).max() <= 1
+    assert {len(clip) for clip in own._decoded.values()} == ({4} if held else set())
+
+
 def test_a_file_that_breaks_while_it_is_read_is_named(tmp_path):
     paths = files_of(tmp_path)
     own = source(images=paths, files=True)

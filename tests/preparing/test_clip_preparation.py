@@ -32,6 +32,14 @@ def test_frames_are_chosen_by_the_metadata(tmp_path):
     assert preprocess(small(channels=1), path).shape == (1, 4, 8, 12, 1)
 
 
+def test_the_middle_counts_by_time(tmp_path):
+    still = np.concatenate([CLIP, np.repeat(CLIP[-1:], 11, 0)])  # the last frame of the file stands for twelve
+    path = animated(tmp_path / "a.gif", still)
+    model = small(metadata={"frames": {"stride": 2, "centered": True}})
+    np.testing.assert_array_equal(preprocess(model, path)[0], still[[6, 8, 10, 12]])
+    np.testing.assert_array_equal(preprocess(model, still)[0], still[[6, 8, 10, 12]])
+
+
 def test_all_frames_are_resized_by_the_rule():
     rule = {"resize": "crop", "crop_pct": 0.5, "interpolation": "bilinear", "antialias": True}
     large = np.random.default_rng(0).integers(0, 256, (4, 40, 30, 3)).astype("uint8")

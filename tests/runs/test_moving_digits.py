@@ -64,6 +64,8 @@ def test_files_are_what_the_recipe_reads(drawing, tmp_path, monkeypatch):
     digits = rng.integers(0, 256, (20, 28, 28)).astype("uint8"), np.arange(20) % 10
     monkeypatch.setitem(drawing["main"].__globals__, "digits", lambda split: digits)
     drawing["main"](tmp_path, {"train": 16, "test": 16})
+    with pytest.raises(FileExistsError):  # nothing is written over, nor beside it
+        drawing["main"](tmp_path, {"train": 16})
     files = sorted(tmp_path.rglob("*.apng"))
     assert len(files) == 32 and (tmp_path / "train" / "0 right" / "0.apng").is_file()
     made = [*drawing["clips"](*digits, "train", 16)]

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+pytest.importorskip("tensorflow")
+
+from keras_vit.data.clip_source import Sampling
 from keras_vit.utils import clip_files
 from keras_vit.utils.clip_files import UnreadableError, checked, is_clip, read_clip
 from tests.clipfiles import animated, moving, rotated, trimmed, video
@@ -26,6 +29,27 @@ def test_animations_are_read_without_an_extra(tmp_path, monkeypatch, name):
     found = read_clip(path, 3, lambda count: counts.append(count) or [2, 5, 5, 7])
     np.testing.assert_array_equal(found, CLIP[[2, 5, 5, 7]])
     assert counts == [8] and read_clip(path, 1, np.arange).shape == (8, 32, 48, 1)
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a.webp", "a.apng"])
+@pytest.mark.parametrize("first, last", [(45, 100), (0, 60), (40, 60), (0, 100)])
+def test_the_middle_frame_is_seen_at_half_of_the_duration(tmp_path, name, first, last):
+    """Pillow writes equal frames in a row as one that is shown for longer."""
+    number = np.arange(100).clip(first, last) * 2
+    clip = np.broadcast_to(number[:, None, None, None], (100, 8, 8, 3)).astype("uint8")
+    path = animated(tmp_path / name, clip, 40, **({"lossless": True} if name == "a.webp" else {}))
+    found = read_clip(path, 1, Sampling(4, 1, centered=True).indices, centered=True)[:, 0, 0, 0] // 2
+    assert found.tolist() == [48, 49, 50, 51]
+    far = read_clip(path, 1, Sampling(4, 30, centered=True).indices, centered=True)[:, 0, 0, 0] // 2
+    assert far.tolist() == np.clip([0, 20, 50, 80], first, last).tolist()
+
+
+def test_the_middle_frame_of_a_video_whose_frames_last_different_times(tmp_path):
+    pytest.importorskip("av")
+    clip = np.repeat(np.arange(20, 220, 20, dtype="uint8"), 16 * 16 * 3).reshape(10, 16, 16, 3)
+    path = video(tmp_path / "a.mkv", clip, stamps=[0, 1, 2, 3, 4, 5, 6, 7, 8, 20])  # until 21
+    found = read_clip(path, 1, Sampling(3, 4, centered=True).indices, centered=True).mean((1, 2, 3))
+    assert np.abs(found - [140, 180, 180]).max() < 8
 
 
 @pytest.mark.parametrize(

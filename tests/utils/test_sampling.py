@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_vit.utils.sampling import check_crops, evenly, frame_indices, view_indices
+from keras_vit.utils.sampling import around_middle, check_crops, evenly, frame_indices, view_indices
 
 
 def listed(*given, **options):
@@ -54,6 +54,34 @@ def test_time_passes_evenly():
         ([5], 1, [0]),
     ):
         assert evenly(np.array(times), duration).tolist() == found, times
+
+
+@pytest.mark.parametrize("rate, unit", [(25, 0.01), (30, 0.01), (24, 0.001), (30, 0.001), (59.94, 0.001)])
+def test_rounded_times_are_of_one_rate(rate, unit):
+    """The middle frame of `count` is number `count // 2`, also where its time is rounded down or to the nearest."""
+    for rounded in (np.floor, np.rint):
+        for count in range(1, 130):
+            ends = rounded(np.arange(count + 1) / rate / unit)
+            steps = around_middle(ends[:-1], ends[-1])
+            assert steps.tolist() == [*range(count)], (rounded, count)
+
+
+@pytest.mark.parametrize("count", [99, 100])
+def test_frames_that_stand_for_several_count_by_their_time(count):
+    """Frame by frame as if all were there, wherever equal ones in a row are one in the file, the last ones too."""
+    random = np.random.default_rng(0)
+    for share in (0.02, 0.1, 0.3):
+        for _ in range(100):
+            new = random.random(count) > share * random.random()
+            stills = random.integers(0, count, 2) * (random.random(2) < 0.6)
+            new[: stills[0] // 2], new[count - stills[1] // 2 :], new[0] = False, False, True
+            kept = np.flatnonzero(new)
+            steps = around_middle(40 * kept + 7, 40 * count)
+            if np.median(np.diff([*kept, count])) > 1:
+                assert steps[len(steps) // 2] == new[: count // 2 + 1].sum() - 1  # the middle at least
+            else:
+                assert steps.tolist() == (np.cumsum(new) - 1).tolist()
+    assert around_middle([0, 10, 20, 30], 100)[5] == 3 and len(around_middle([0, 1e-6, 2e-6], 1e9)) == 2**20
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 30])

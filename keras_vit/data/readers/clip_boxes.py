@@ -44,7 +44,7 @@ def read(root, split, data, sampling):
     class_names = tuple(dict.fromkeys(names.values()))
     paths, objects = coco_files.images_of(place, file, written, what="clips"), [*written.values()]
     faults = {i: f"its boxes: {each.fault}" for i, each in enumerate(objects) if each.fault}
-    digests, kept = readable(paths, data.bad_images, faults)
+    digests, kept = readable(paths, data.bad_images, faults, "boxes")
     paths, objects, checked = [paths[i] for i in kept], [objects[i] for i in kept], inspect_all(paths)
     if (checked.records["frames"][kept] == 1).all():
         raise ValueError(

@@ -144,7 +144,7 @@ def reader(shape, data, sampling, **limits):
     prepare = preparation((height, width, frames * channels), data)
 
     def read(path):
-        clip = clip_files.read_clip(path, 3, sampling.indices, **limits)
+        clip = clip_files.read_clip(path, 3, sampling.indices, centered=sampling.centered, **limits)
         return unfolded(prepare(unpacked(packed(clip), frames * channels)), frames)
 
     return read

@@ -27,7 +27,8 @@ class DetectClips(ClipTask, Detect):
 
     Args:
         frames: Number of frames that the model takes: they are around the middle frame of a clip, number `count // 2`
-            of `count`, in training too. Of a clip that is too short, its first and its last frame are repeated.
+            of `count`, or of a file the one seen at half of its duration, in training too. Of a clip that is too short,
+            its first and its last frame are repeated.
         stride: Step from one frame to the next.
         sampling: Always `"dense"`: segments of a clip have no middle frame.
         head: `"points"` or `"decoder"`, or a dictionary with its options, as in `Detect`.

@@ -92,10 +92,20 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(ValueError, match="groups alone, .*Received: data.columns={'labels': 'x'}"):
         load(tmp_path / "clips", columns={"labels": "x"})
     files[3].write_bytes(b"x")
-    with pytest.raises(ValueError, match=r"1 of 12 clips cannot be read. .*\n.*3.gif \(cannot be read"):
+    with pytest.raises(
+        ValueError, match=r"1 of 12 clips cannot be read, or have wrong boxes. .*\n.*3.gif \(cannot be read"
+    ):
         load(tmp_path / "clips")
-    with pytest.warns(LeftOut, match="1 of 12 clips, which cannot be read"):
+    with pytest.warns(LeftOut, match="1 of 12 clips, which cannot be read, or have wrong boxes"):
         assert len(load(tmp_path / "clips", bad_images="skip")) == 11
+    nameless = [{**each, "name": each["name"] * (each["id"] != 1)} for each in good["categories"]]
+    (tmp_path / "clips" / "annotations.json").write_text(json.dumps({**good, "categories": nameless}))
+    with pytest.raises(
+        ValueError, match=r"5 of 12 clips cannot be read, or have wrong boxes. .*\n.*1.gif \(its boxes: "
+    ):
+        load(tmp_path / "clips")
+    with pytest.warns(LeftOut, match="5 of 12 clips, which cannot be read, or have wrong boxes"):
+        assert len(load(tmp_path / "clips", bad_images="skip")) == 7
     (tmp_path / "clips" / "annotations.json").unlink()
     with pytest.raises(ValueError, match=r"must contain 'annotations.json' \(COCO\), whose images are clips.*0.gif"):
         load(tmp_path / "clips")
