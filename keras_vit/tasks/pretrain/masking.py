@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 
+from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.models import variants
 from keras_vit.models.options import merged
 from keras_vit.tasks import refusals
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
+from keras_vit.tasks.pretrain.layouts import layout_of
 from keras_vit.utils import checks
 
 SMALLEST = 2  # smallest side of a patch, in pixels
@@ -49,6 +51,13 @@ class Masking:
                 "task.decoder_width must be a multiple of 4 and of task.decoder_heads. "
                 f"Received: {task.decoder_width} and {task.decoder_heads}"
             )
+
+    def check_model(self, model):
+        """Raises ValueError if a model, which may be of weights, cannot be trained so."""
+        arguments = arguments_of(model, words=any(layer.name == "tubelets" for layer in model.layers))
+        check_encoder(arguments)
+        if self.task.normalize and layout_of(arguments, self.task.mask_ratio).alike == 1:
+            raise ValueError("normalize=True needs patches of two numbers or more. Received: patches of one number")
 
     def on(self, arguments):
         """Returns the task as it is."""
