@@ -24,6 +24,7 @@ from tests.tasks.harness import run_task_test
 TASK = Pretrain(
     method="dino", prototypes=32, head_width=16, local_crops=2, temperature_epochs=1.0, teacher_momentum=0.9
 )
+MASKED = Pretrain(decoder_width=8, decoder_depth=1, decoder_heads=2)
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 8, 8, 1)).astype("float32")
 MODEL = dict(variant="mu/2", image_size=8, channels=1)
 
@@ -128,7 +129,9 @@ def test_settings_that_contradict():
             dataclasses.replace(TASK, local_size=5),
             r"Received: \(5, 5\) of 8 x 8 pixels .* 2 x 2",
         ),
-        ({"rotary": "dinov3"}, {}, Pretrain(decoder_width=8, decoder_depth=1, decoder_heads=2), "no rotary positions"),
+        ({"rotary": "dinov3"}, {}, MASKED, "no rotary positions"),
+        ({"patch_size": 1}, {"patch_size": None}, MASKED, r"patches of 2 x 2 pixels. Received: \(1, 1\)"),
+        ({}, {"patch_size": None}, dataclasses.replace(MASKED, mask_ratio=0.99), "at least one of 16 patches visible"),
     ],
 )
 def test_weights_that_contradict(tmp_path, of_weights, given, task, said):
