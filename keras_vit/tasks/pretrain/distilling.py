@@ -5,6 +5,7 @@ import math
 
 import keras
 
+from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.models import variants
 from keras_vit.models.options import merged
 from keras_vit.tasks import refusals
@@ -53,6 +54,12 @@ class Distilling:
                 f"Received: model.channels={arguments['channels']}"
             )
         self.on(arguments)
+
+    def check_model(self, model):
+        """Raises ValueError if a model, such as one of weights, cannot be trained so, or local crops do not fit it."""
+        arguments = arguments_of(model)
+        check_student(arguments)
+        self.on({**arguments, "variant": None})
 
     def on(self, arguments):
         """Returns the task with its `local_size`, `(height, width)`.

@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 
+from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.models import variants
 from keras_vit.models.options import merged
 from keras_vit.tasks import refusals
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
+from keras_vit.tasks.pretrain.layouts import layout_of
 from keras_vit.utils import checks
 
 SMALLEST = 2  # smallest side of a patch, in pixels
@@ -42,13 +44,19 @@ class Masking:
         if patch is not None:  # else the patch size of the weights
             sides = zip(checks.pair("image_size", arguments["image_size"]), patch := checks.pair("patch_size", patch))
             visible_patches(math.prod(side // pixels for side, pixels in sides), task.mask_ratio, task.tubes)
-            if min(patch) < SMALLEST:
-                raise ValueError(f"Pre-training needs patches of {SMALLEST} x {SMALLEST} pixels. Received: {patch}")
+            _check_patch(patch)
         if task.decoder_width % 4 or task.decoder_width % task.decoder_heads:
             raise ValueError(
                 "task.decoder_width must be a multiple of 4 and of task.decoder_heads. "
                 f"Received: {task.decoder_width} and {task.decoder_heads}"
             )
+
+    def check_model(self, model):
+        """Raises ValueError if a model, which may be of weights, cannot be trained so."""
+        arguments = arguments_of(model, words=any(layer.name == "tubelets" for layer in model.layers))
+        check_encoder(arguments)
+        layout_of(arguments, self.task.mask_ratio)  # raises if no patch would be visible, or none masked
+        _check_patch(arguments["patch_size"])
 
     def on(self, arguments):
         """Returns the task as it is."""
@@ -85,3 +93,8 @@ class Masking:
         return lambda images: np.stack(
             learner.reconstruct(images), axis=1
         )  # (batch, 2, [frames,] height, width, channels)
+
+
+def _check_patch(patch):
+    if min(patch) < SMALLEST:
+        raise ValueError(f"Pre-training needs patches of {SMALLEST} x {SMALLEST} pixels. Received: {patch}")

@@ -106,7 +106,9 @@ class Pretrain(Task):
 
     def model(self, **arguments):
         """Builds the model from images, `(batch, height, width, channels)`, 0..255, to embeddings, `(batch, width)`."""
-        return self.vit(**{**arguments, "num_classes": 0})
+        model = self.vit(**{**arguments, "num_classes": 0})
+        self.rules.check_model(model)  # what its weights say, no recipe does
+        return model
 
     def learner(self, model, teacher=None):
         """Returns a `MaskedAutoencoder` or a `StudentTeacher` around the model."""

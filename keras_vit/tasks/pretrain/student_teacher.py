@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
+from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.models.backbone import fill
 from keras_vit.tasks.pretrain import teacher_schedules
+from keras_vit.tasks.pretrain.encoder import check_student
 from keras_vit.tasks.pretrain.moving_average import MovingAverage
 from keras_vit.tasks.pretrain.prototypes import PrototypeHead
 
@@ -32,6 +34,9 @@ class StudentTeacher(keras.Model):
         temperature: The teacher's temperature, after it has grown.
         momentum: Share of itself that the teacher keeps in the first step.
 
+    Raises:
+        ValueError: For a model that cannot take crops of two sizes.
+
     Call arguments:
         inputs: Dictionary of `"global_crops"`, pixels from 0 to 255, and, if there are any, `"local_crops"`.
         training: Whether to train the student: it has its dropout, and the teacher and the center move.
@@ -45,6 +50,7 @@ class StudentTeacher(keras.Model):
     """
 
     def __init__(self, model, prototypes, hidden=2048, temperature=0.07, momentum=0.996, **kwargs):
+        check_student(arguments_of(model))
         super().__init__(autocast=False, **{"name": "learner", **kwargs})
         self.dtype_policy = model.dtype_policy  # tells `compile` to scale the loss of float16
         self.model = model

@@ -24,6 +24,7 @@ from tests.tasks.harness import run_task_test
 TASK = Pretrain(
     method="dino", prototypes=32, head_width=16, local_crops=2, temperature_epochs=1.0, teacher_momentum=0.9
 )
+MASKED = Pretrain(decoder_width=8, decoder_depth=1, decoder_heads=2)
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 8, 8, 1)).astype("float32")
 MODEL = dict(variant="mu/2", image_size=8, channels=1)
 
@@ -113,6 +114,37 @@ def test_settings_that_contradict():
         Pretrain(method="ibot")
     with pytest.raises(TypeError, match="PretrainClips.method must be one of 'mae'. Received: 'dino'"):
         PretrainClips(method="dino")
+
+
+@pytest.mark.parametrize(
+    "of_weights, given, task, said",
+    [
+        ({"rotary": "dinov3"}, {}, TASK, "no rotary positions"),
+        ({"position": "relative"}, {}, TASK, "no relative positions"),
+        ({"tokens": {"windows": 2}}, {}, TASK, "no windows"),
+        ({"stem": ((8, 2),), "patch_size": 1}, {"patch_size": 1}, TASK, "no stem"),
+        (
+            {},
+            {"patch_size": None},
+            dataclasses.replace(TASK, local_size=5),
+            r"Received: \(5, 5\) of 8 x 8 pixels .* 2 x 2",
+        ),
+        ({"rotary": "dinov3"}, {}, MASKED, "no rotary positions"),
+        ({"patch_size": 1}, {"patch_size": None}, MASKED, r"patches of 2 x 2 pixels. Received: \(1, 1\)"),
+        ({}, {"patch_size": None}, dataclasses.replace(MASKED, mask_ratio=0.99), "at least one of 16 patches visible"),
+    ],
+)
+def test_weights_that_contradict(tmp_path, of_weights, given, task, said):
+    """As in a recipe, before the folder of a run is there."""
+    options = dict(image_size=8, width=8, depth=1, num_heads=2, patch_size=2, num_classes=0, channels=1, pooling="gap")
+    keras_vit.vit(None, **{**options, **of_weights}).save(tmp_path / "a.keras")
+    model = {"weights": str(tmp_path / "a.keras"), "image_size": 8, "channels": 1, "patch_size": 2, **given}
+    model = {name: value for name, value in model.items() if value is not None}
+    made = config.Recipe(name="x", model=model, task=task, data=config.Data(source="digits", batch_size=6))
+    images = IMAGES.astype("uint8")
+    with pytest.raises(ValueError, match=said):
+        keras_vit.fit(made, tmp_path / "run", train=images, validation=images, verbose=0)
+    assert not (tmp_path / "run").exists()
 
 
 def test_runs_of_masked_autoencoders_are_what_they_were():

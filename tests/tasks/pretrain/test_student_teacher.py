@@ -83,6 +83,16 @@ def test_the_loss_is_that_of_the_paper(position):
     assert int(made.step) == 4  # nothing moved outside of training
 
 
+def test_models_of_one_size():
+    for options, said in (
+        ({"rotary": "dinov3"}, "no rotary positions.* Received: rotary="),
+        ({"position": "relative"}, "no relative positions.* Received: position='relative'"),
+        ({"num_classes": 3}, "no head"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            learner(**options)
+
+
 def test_cross_entropy_leaves_out_the_same_crop():
     said = softmax(RANDOM.normal(size=(3, 2, 5)))
     logits = RANDOM.normal(size=(3, 2, 5))
