@@ -101,7 +101,7 @@ def _found(pictures, vectors, similarity):
     different = rows[groups.first[rows]]  # of equal pictures one for each split
     pairs = nearly.Pairs(pictures.ranks, groups)
     if thumbs is not None and len(different) > 1:
-        plain = nearly.add_alike(pairs, thumbs, different)
+        plain = nearly.add_alike(pairs, thumbs, grays, different)
         if plain:
             remarks.append(f"Near copies among {plain:,} plain pictures, which look alike anyway")
     if vectors is None:
@@ -113,7 +113,7 @@ def _found(pictures, vectors, similarity):
         if thumbs is None or similarity is not None:
             nearly.add_close(pairs, web, different, similarity)
         else:
-            nearly.add_crops(pairs, web, grays, different)
+            nearly.add_crops(pairs, web, thumbs, grays, different)
         found += _by_vectors(pictures, vectors, web, different, groups, remarks)
     return findings.ordered([*found, *pairs.findings(pictures)]), remarks
 
