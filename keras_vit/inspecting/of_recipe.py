@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 
+from keras_vit.inspecting import layout
 from keras_vit.inspecting.layout import OTHERS
 from keras_vit.inspecting.pictures import Pictures
 from keras_vit.utils.folders import in_folder
@@ -34,7 +35,8 @@ def of_recipe(recipe):
         labels += [None] * len(part) if classes is None else [part.class_names[i] for i in classes]
         splits += [role] * len(part)
     unread = _unread(folder, {*names}) if folder else {}
-    return Pictures(names, images, bool(folder), folder, unread=unread).labeled(labels).divided(splits)
+    pictures = Pictures(names, images, bool(folder), folder, unread=unread).labeled(labels).divided(splits)
+    return layout.with_tables(pictures, recipe.data.columns)[0] if folder else pictures
 
 
 def _parts(recipe):

@@ -22,8 +22,8 @@ def test_recipes_read_what_is_kept(divided, tmp_path):
     path = divided / "metadata.csv"
     assert keeping.write(path, found, keeping.kinds_of(["leaks"])) == (26, 29)
     assert keeping.reading(found, path) == (
-        f"A recipe reads it: data.source=folder:{divided} \"data.columns={{'splits': 'split'}}\" data.test=test "
-        "data.train=train data.validation=val"
+        f"A recipe reads it: data.source=folder:{divided} \"data.columns={{'splits': 'split'}}\" data.train=train "
+        "data.validation=val data.test=test"
     )
     columns = {"splits": "split"}
     data = Data(source=f"folder:{divided}", train="train", validation="val", test="test", columns=columns)
