@@ -6,11 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_vit.inspecting import exact, findings, graph, outliers, pixels, writing
-from keras_vit.inspecting import labels as judging
-from keras_vit.inspecting import near as nearly
+from keras_vit.inspecting import findings
 from keras_vit.inspecting.findings import Finding
-from keras_vit.inspecting.opening import is_index, opened
 from keras_vit.inspecting.pictures import NONE, Pictures
 from keras_vit.utils import checks
 
@@ -74,6 +71,9 @@ def inspect_index(
         FileExistsError: If there are findings in the folder already, unless `overwrite`.
         ImportError: With `to`, if jinja2 is not installed.
     """
+    from keras_vit.inspecting import writing  # here, since whoever imports the package needs none of it
+    from keras_vit.inspecting.opening import is_index, opened
+
     checks.switch(overwrite=overwrite)
     if near is not None:
         checks.rate(near=near)
@@ -90,6 +90,9 @@ def inspect_index(
 
 def _found(pictures, vectors, similarity):
     """Returns the findings, and remarks."""
+    from keras_vit.inspecting import exact, graph, pixels
+    from keras_vit.inspecting import near as nearly
+
     remarks, found = [*pictures.left_out], [_unread(*item) for item in pictures.unread.items()]
     groups, rows = exact.alone(len(pictures)), np.arange(len(pictures))
     thumbs = grays = None
@@ -128,6 +131,9 @@ def _found(pictures, vectors, similarity):
 
 def _by_vectors(pictures, vectors, web, rows, groups, remarks):
     """Yields findings that need vectors."""
+    from keras_vit.inspecting import labels as judging
+    from keras_vit.inspecting import outliers
+
     if len(rows) < outliers.FEWEST:
         remarks.append(f"Outliers: they need {outliers.FEWEST} different pictures, and there are {len(rows)}")
     else:

@@ -66,7 +66,7 @@ def write(path, inspection, kinds):
 
 
 def _as_in_tables(pictures, rows):
-    """Yields the names of pictures that are in tables next to them and in `rows`, and their rows, with what these say."""
+    """Yields names of pictures that are in tables next to them and in `rows`, and their rows with what these say."""
     from keras_vit.data.readers import table, table_file
 
     for file, column in pictures.tables:
