@@ -4,6 +4,7 @@ import pathlib
 import shlex
 
 from keras_vit.inspecting.findings import KINDS
+from keras_vit.inspecting.opening import has_files
 from keras_vit.inspecting.pictures import NONE
 from keras_vit.utils import checks, tables
 
@@ -32,6 +33,12 @@ def check_name(path):
                 raise ValueError(f"A folder has one table. Received: {str(path)!r}, and there is {other!r}")
 
 
+def check_files(source):
+    """Raises ValueError if the pictures of a source, the name of a recipe, are not files."""
+    if not has_files(source):
+        raise ValueError(f"A table is for files. Received: {source!r}, whose pictures are none")
+
+
 def write(path, inspection, kinds):
     """Writes the table; returns how many pictures are kept, and how many there are.
 
@@ -45,8 +52,6 @@ def write(path, inspection, kinds):
         kinds: Kinds of findings, whose `file` is left out.
     """
     pictures = inspection.pictures
-    if not pictures.files:
-        raise ValueError("A table is for files. Received: pictures in memory, which have none")
     out = {one.row for one in inspection.findings if one.kind in {*kinds, "unreadable"}}
     labeled = pictures.labels is not None
     rows = {

@@ -6,7 +6,7 @@ import pathlib
 
 from keras_vit.frozen.index import Index, flat, load_index
 from keras_vit.inspecting import layout
-from keras_vit.inspecting.of_recipe import of_recipe
+from keras_vit.inspecting.of_recipe import folder_of, of_recipe
 from keras_vit.inspecting.pictures import Pictures
 from keras_vit.utils import checks
 from keras_vit.utils.folders import in_folder, is_image
@@ -32,6 +32,13 @@ def opened(source, labels=None, splits=None, recipe=None, folder=None):
     if len(pictures) + len(pictures.unread) < 2:
         raise ValueError(f"There must be two pictures to compare. Received: {len(pictures)} in {str(source)!r}")
     return pictures, vectors
+
+
+def has_files(source):
+    """Returns whether the pictures of a source are files, not in memory."""
+    from keras_vit.config.cookbook import load_recipe
+
+    return is_index(source) or not _is_recipe(source) or folder_of(load_recipe(source)) is not None
 
 
 def is_index(source):

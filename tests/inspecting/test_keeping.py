@@ -128,4 +128,7 @@ def test_what_cannot_be_kept_is_one_sentence(divided, tmp_path):
         keeping.kinds_of(["leak5"])
     with pytest.raises(ValueError, match="must end in .csv"):
         keeping.check_name(tmp_path / "keep.txt")
+    with pytest.raises(ValueError, match="A table is for files. Received: 'digits', whose pictures are none"):
+        keeping.check_files("digits")
+    keeping.check_files(str(divided))
     assert keeping.kinds_of(["leaks", "label", "exact"]) == {"leak", "label", "exact"}
