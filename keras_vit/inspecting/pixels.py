@@ -15,7 +15,7 @@ from keras_vit.utils import images
 RULES = 2  # raise it when a picture may get another hash or thumbnail
 DIGEST = 16  # bytes of a hash
 SIDE = 8  # pixels of a thumbnail's side
-ENOUGH = 8 * crops.SIDE  # pixels of a side: a larger picture is made smaller first, by whole numbers
+ENOUGH = 4 * crops.SIDE  # pixels of a side: a larger picture is made smaller first, by whole numbers
 GRAY = np.array([0.299, 0.587, 0.114], "float32")  # brightness of red, green and blue
 FIELDS = (
     ("digest", "u1", (DIGEST,)),
