@@ -246,11 +246,12 @@ def of_time(asked):
         for i, path in enumerate(paths):
             Image.fromarray(np.roll(photo, i, 1)).save(path, quality=90)
         timed("reading JPEGs of 500 x 375", len(paths), lambda: pixels.scan(Pictures(paths, paths)))
-    thumbs = np.stack([pixels.summary(image)[1] for image in images])
-    pairs = timed("comparing hashes", len(thumbs), lambda: sum(len(one) for one, *_ in hashes.alike(thumbs)))
+    thumbs, grays = (np.stack(each) for each in zip(*(pixels.summary(image)[1:] for image in images)))
+    pairs = timed("comparing hashes", len(thumbs), lambda: sum(len(one) for one, *_ in hashes.alike(thumbs, grays)))
     rows["comparing hashes"]["pairs"] = pairs
     many = np.concatenate([thumbs, thumbs[:, ::-1], 255 - thumbs, np.roll(thumbs, 1, 0) // 2 + thumbs // 2])
-    timed("comparing hashes, more pictures", len(many), lambda: sum(len(one) for one, *_ in hashes.alike(many)))
+    large = np.concatenate([grays] * 4)
+    timed("comparing hashes, more pictures", len(many), lambda: sum(len(one) for one, *_ in hashes.alike(many, large)))
     rng = np.random.default_rng(SEED)
     for count in (12_500, 25_000, 50_000):
         vectors = rng.normal(size=(count, 384)).astype("float32")

@@ -49,6 +49,7 @@ def print_findings(
     if kinds:
         to = to or pathlib.Path("keep.csv")
         keeping.check_name(to)
+        keeping.check_files(source)
         check_free(to, overwrite)
     place = None if kinds else to or pathlib.Path("inspected")
     found = inspect_index(source, recipe=recipe, folder=folder, near=near, to=place, overwrite=overwrite)

@@ -69,6 +69,23 @@ def _of_group(pictures, members, ranks):
             yield findings.pair("leak", pictures, *ends, 1.0, SAME)
 
 
+def shared(found, pictures, groups):
+    """Yields what was found of a picture for those that are equal to it in its split; a wrong label, if it is theirs.
+
+    Args:
+        found: Findings of pictures that are the first of their groups.
+        pictures: `Pictures`.
+        groups: Their `Groups`.
+    """
+    splits, copies = np.zeros(len(pictures), int) if pictures.splits is None else pictures.splits, {}
+    for i in np.flatnonzero(~groups.first).tolist():
+        copies.setdefault((groups.of[i], splits[i]), []).append(i)
+    for one in found:
+        for i in copies.get((groups.of[one.row], splits[one.row]), ()):
+            if one.kind != "label" or pictures.label(i) == one.label:
+                yield one._replace(file=pictures.names[i], label=pictures.label(i), row=i)
+
+
 def _whole(digests):
     """Returns each row of bytes as one value."""
     return np.ascontiguousarray(digests).view(f"V{digests.shape[1]}").reshape(-1)

@@ -65,18 +65,22 @@ def inspect_index(
         outlier, how many times the usual distance it is away.
 
     Raises:
-        ValueError: For fewer than two pictures, labels or splits of another number, or an index of patch tokens.
+        ValueError: For fewer than two pictures, labels or splits of another number, an index of patch tokens, or `near`
+            or `folder` without an index.
         FileNotFoundError: If there is no such file, folder or recipe.
         FileExistsError: If there are findings in the folder already, unless `overwrite`.
         ImportError: With `to`, if jinja2 is not installed.
     """
     from keras_vit.inspecting import writing  # here, since whoever imports the package needs none of it
-    from keras_vit.inspecting.opening import opened
+    from keras_vit.inspecting.opening import is_index, opened
 
     checks.switch(overwrite=overwrite)
     if near is not None:
         checks.rate(near=near)
     place = None if to is None else writing.place(to, overwrite)
+    for name, value in (("near", near), ("folder", folder)):
+        if value is not None and not is_index(index):
+            raise ValueError(f"`{name}` is for an index of vectors. Received: {name}={value!r} for {str(index)!r}")
     pictures, vectors = opened(index, labels, splits, recipe, folder)
     found = Inspection(*_found(pictures, vectors, near), pictures)
     if place is not None:
@@ -101,10 +105,13 @@ def _found(pictures, vectors, similarity):
         found += exact.find(pictures, groups, rows)
     if pictures.splits is None:
         remarks.append("Leaks: no folders of splits, such as train and test; a recipe may name the splits")
+    elif len({*pictures.ranks.tolist()} - {NONE}) < 2:
+        remarks.append(f"Leaks: there is one split, {pictures.split_names[0]!r}")
+    judged = []  # of one of equal pictures
     different = rows[groups.first[rows]]  # of equal pictures one for each split
     pairs = nearly.Pairs(pictures.ranks, groups)
     if thumbs is not None and len(different) > 1:
-        plain = nearly.add_alike(pairs, thumbs, different)
+        plain = nearly.add_alike(pairs, thumbs, grays, different)
         if plain:
             remarks.append(f"Near copies among {plain:,} plain pictures, which look alike anyway")
     if vectors is None:
@@ -116,9 +123,10 @@ def _found(pictures, vectors, similarity):
         if thumbs is None or similarity is not None:
             nearly.add_close(pairs, web, different, similarity)
         else:
-            nearly.add_crops(pairs, web, grays, different)
-        found += _by_vectors(pictures, vectors, web, different, groups, remarks)
-    return findings.ordered([*found, *pairs.findings(pictures)]), remarks
+            nearly.add_crops(pairs, web, thumbs, grays, different)
+        judged += _by_vectors(pictures, vectors, web, different, groups, remarks)
+    judged += pairs.findings(pictures)
+    return findings.ordered([*found, *judged, *exact.shared(judged, pictures, groups)]), remarks
 
 
 def _by_vectors(pictures, vectors, web, rows, groups, remarks):

@@ -23,6 +23,8 @@ def find(pictures, vectors, graph, rows, groups):
     known = np.flatnonzero(labels != NONE)
     places, classes = np.unique(labels[known], return_inverse=True)  # classes without a picture here are none
     found = probabilities.fit(vectors[rows[known]], classes, groups.of[rows[known]])
+    if found is None:
+        return [], "Labels: they need two classes, each of two different pictures"
     suggested, margins, accuracy = contradicted(found, vectors[rows[known]], classes)
     most = np.bincount(classes).max() / len(classes)
     if accuracy <= most:

@@ -38,18 +38,23 @@ def laid_out(pictures):
     found = pictures.part(kept, "in folders of masks, annotations and the like")
     if splits is not None:
         found = found.divided([splits[i] for i in kept])
-    said = _from_tables(found)
+    found, said = with_tables(found)
     if splits is None and any(said["split"]):
         found = found.divided(said["split"])
     if any(said["labels"]):
-        return found.labeled(said["labels"], said["table"])
+        return found.labeled(said["labels"])
     return found.labeled([folders[i][0] if folders[i] else None for i in kept]) if len(classes) > 1 else found
 
 
-def _from_tables(pictures):
-    """Returns what tables next to the files or above say: a dictionary with the `"labels"` and the `"split"` of each.
+def with_tables(pictures, columns=None):
+    """Returns `Pictures` with the tables next to the files or above, and what these say.
 
-    `"table"` is the one table, `None` if there are several.
+    Args:
+        pictures: `Pictures`.
+        columns: As in `Data.columns`: the names of columns that are not the usual ones.
+
+    Returns:
+        The `Pictures`; and a dictionary with the `"labels"` and the `"split"` of each, `None` for none.
     """
     from keras_vit.data.readers import table, table_file
 
@@ -59,58 +64,70 @@ def _from_tables(pictures):
     for place in (pictures.folder, *(pictures.folder / top for top in sorted(tops))):
         file = table_file.find(place)
         header = table_file.columns_of(file) if file else []
-        columns = {name: table.column_of(name, {}, header)[:1] for name in ("images", "labels")}
-        if not all(columns.values()):
+        named = {name: table.column_of(name, columns or {}, header)[:1] for name in ("images", "labels")}
+        named[SPLIT] = (SPLIT,) if SPLIT in header else ()
+        named = {name: column for name, (column,) in ((name, each) for name, each in named.items() if each)}
+        if "images" not in named:
             continue
-        columns = {name: column for name, (column,) in columns.items()} | {n: n for n in (SPLIT,) if n in header}
         files, start = table.Files(place), place.relative_to(pictures.folder).as_posix()
-        for _, (cell, *cells) in table_file.read(file, [*columns.values()]):
+        for _, (cell, *cells) in table_file.read(file, [*named.values()]):
             try:
                 name = (pathlib.PurePosixPath(start) / files.path_of(cell)).as_posix()
             except ValueError:  # of a file that is not there
                 continue
             if name in names:
-                for kind, value in zip([*columns][1:], cells):
+                for kind, value in zip([*named][1:], cells):
                     said[kind][names[name]] = value
-        used.append(file)
-    return said | {"table": used[0] if len(used) == 1 else None}
+        used.append((file, named["images"]))
+    return dataclasses.replace(pictures, tables=tuple(used)), said
 
 
 def as_in(pictures, others):
     """Returns those `Pictures` that are also among others, with the labels and splits of these.
+
+    A link counts as the file that it is, if the others have it by its own path. A picture that is in several splits is
+    there for each.
 
     Raises:
         ValueError: If none is.
     """
     if not (pictures.files and others.files):
         raise ValueError("`recipe` must be of the files that are inspected. Received: a recipe of images in memory")
-    places = {os.path.realpath(path): i for i, path in enumerate(others.images)}
-    found = [places.get(os.path.realpath(os.path.join(pictures.folder, name))) for name in pictures.names]
-    kept = [i for i, place in enumerate(found) if place is not None]
-    if not kept:
+    own, real = {}, {}
+    for i, name in enumerate(others.names):
+        own.setdefault(_path(others.folder, name), []).append(i)
+        real.setdefault(os.path.realpath(others.images[i]), []).append(i)
+    found = []
+    for i, name in enumerate(pictures.names):
+        places = own.get(_path(pictures.folder, name)) or real.get(os.path.realpath(pictures.folder / name), [])
+        found += [(i, place) for place in places]
+    if not found:
         raise ValueError(
             f"`recipe` must be of the files that are inspected. Received: one of {str(others.folder)!r} for "
             f"{str(pictures.folder)!r}"
         )
-    pictures = pictures.part(kept, "that the recipe does not read").labeled(
-        [others.label(found[i]) for i in kept], others.table
-    )
-    pictures = pictures.divided([others.split(found[i]) for i in kept])
+    pictures = pictures.part([i for i, _ in found], "that the recipe does not read")
+    pictures = pictures.labeled([others.label(place) for _, place in found])
+    pictures = pictures.divided([others.split(place) for _, place in found])
     return dataclasses.replace(pictures, unread=pictures.unread | others.unread)
 
 
-def with_given(pictures, labels, splits, count=None):
+def _path(folder, name):
+    """Returns the path of a file: without links of its folder, but as it is called there."""
+    return os.path.normpath(os.path.join(os.path.realpath(folder), name))
+
+
+def with_given(pictures, labels, splits):
     """Returns `Pictures` with labels and splits that the caller gives, a text for each picture; `None` keeps theirs.
 
     Args:
         pictures: `Pictures`.
-        labels, splits: Lists of texts, or `None`.
-        count: Number of all pictures, of which these may be a part.
+        labels, splits: Lists of texts, or `None`; if the pictures are a part, of all.
 
     Raises:
         ValueError: If they are not as many.
     """
-    count = count or len(pictures)
+    count = pictures.count or len(pictures)
     for name, texts in (("labels", labels), ("splits", splits)):
         if texts is None:
             continue

@@ -52,7 +52,7 @@ class Best:
 
 
 class Pairs:
-    """The best partners of each picture in its split, and on the other side.
+    """The best partners of each picture in its split, and in each other one.
 
     Args:
         ranks: Of each picture's split.
@@ -63,7 +63,7 @@ class Pairs:
         self.ranks = ranks
         self.groups = groups
         self.inside = Best(len(ranks))
-        self.across = Best(len(ranks))
+        self.across = {rank: Best(len(ranks)) for rank in np.unique(ranks[ranks != NONE]).tolist()}  # by the partner's
 
     def add(self, first, second, scores, how):
         """Adds pairs of pictures, by their positions."""
@@ -75,53 +75,61 @@ class Pairs:
         self.inside.add(second[same], first[same], scores[same], how)
         split = ~same & (ranks[0] != NONE) & (ranks[1] != NONE)
         for one, other in ((first, second), (second, first)):
-            self.across.add(one[split], other[split], scores[split], how)
+            for rank, best in self.across.items():
+                kept = split & (self.ranks[other] == rank)
+                best.add(one[kept], other[kept], scores[kept], how)
 
     def findings(self, pictures):
         """Yields a `Finding` of each picture that has a partner; each pair is there once."""
         for row, partner, score, how in self.inside.found():
             yield findings.pair("near", pictures, row, partner, score, how)
         seen = set()
-        for row, partner, score, how in self.across.found():
+        for row, partner, score, how in itertools.chain(*(best.found() for best in self.across.values())):
             pair = (row, partner) if self.ranks[row] < self.ranks[partner] else (partner, row)
             if pair not in seen:
                 seen.add(pair)
                 yield findings.pair("leak", pictures, *pair, score, how)
 
 
-def add_alike(pairs, thumbs, rows):
+def add_alike(pairs, thumbs, grays, rows):
     """Adds pairs of pictures that look alike; returns how many are too plain to be compared.
 
     Args:
         pairs: `Pairs`.
-        thumbs: Thumbnails of all pictures.
+        thumbs, grays: Thumbnails of all pictures.
         rows: Positions of those to compare.
     """
     flat = hashes.is_flat(thumbs[rows])
     rows = rows[~flat]
-    for first, second, score, view in hashes.alike(thumbs[rows]):
+    for first, second, score, view in hashes.alike(thumbs[rows], grays[rows]):
         pairs.add(rows[first], rows[second], score, f"look alike{view and ', '}{view}")
     return int(flat.sum())
 
 
-def add_crops(pairs, graph, grays, rows):
+def add_crops(pairs, graph, thumbs, grays, rows):
     """Adds pairs of neighbors of which one is a crop of the other: vectors propose them, pixels decide.
+
+    Not of plain pictures; of those with a plain ground as strictly as `hashes.alike`.
 
     Args:
         pairs: `Pairs`.
         graph: The `Graph` of vectors.
-        grays: Gray thumbnails of all pictures.
+        thumbs, grays: Thumbnails of all pictures.
         rows: Positions of the pictures of the vectors.
     """
+    flat, needed = np.zeros(len(thumbs), bool), np.full(len(thumbs), PART, "float32")
+    flat[rows] = hashes.is_flat(thumbs[rows])
+    needed[rows[hashes.has_ground(thumbs[rows])]] = hashes.SURE
     first, second, _ = within(graph, REACH * usual(graph))
     low, high = np.sort([rows[first], rows[second]], 0)
     first, second = np.divmod(np.unique(low * (high.max(initial=0) + 1) + high), high.max(initial=0) + 1)  # each once
     blocks = (np.arange(start, min(start + BLOCK, len(first))) for start in range(0, len(first), BLOCK))
     for block in counted(blocks, len(first), "comparing neighbors", after=2.0):
         one, other = first[block], second[block]
+        one, other = (each[~(flat[one] | flat[other])] for each in (one, other))
         scores, parts, mirrored = crops.likeness(grays[one], grays[other])
         for part, flipped in itertools.product((False, True), repeat=2):
-            kept = (parts == part) & (mirrored == flipped) & (scores >= PART)
+            kept = (parts == part) & (mirrored == flipped) & (scores >= np.maximum(needed[one], needed[other]))
             how = f"{'a crop' if part else 'look alike'}{', mirrored' if flipped else ''}"
             pairs.add(one[kept], other[kept], scores[kept], how)
 

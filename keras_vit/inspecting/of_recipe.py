@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 
+from keras_vit.inspecting import layout
 from keras_vit.inspecting.layout import OTHERS
 from keras_vit.inspecting.pictures import Pictures
 from keras_vit.utils.folders import in_folder
@@ -26,7 +27,7 @@ def of_recipe(recipe):
     if recipe.task.of_texts or recipe.task.clips is not None:
         raise ValueError(f"The recipe must be of images. Received: {recipe.name!r}, whose data are texts or clips")
     parts, names, images, labels, splits = _parts(recipe), [], [], [], []
-    folder = _folder(recipe.data.source)
+    folder = folder_of(recipe)
     for role, part in parts.items():
         names += [_below(path, folder) if folder else f"{role}:{i}" for i, path in enumerate(part.images)]
         images += [*part.images]
@@ -34,7 +35,8 @@ def of_recipe(recipe):
         labels += [None] * len(part) if classes is None else [part.class_names[i] for i in classes]
         splits += [role] * len(part)
     unread = _unread(folder, {*names}) if folder else {}
-    return Pictures(names, images, bool(folder), folder, unread=unread).labeled(labels).divided(splits)
+    pictures = Pictures(names, images, bool(folder), folder, unread=unread).labeled(labels).divided(splits)
+    return layout.with_tables(pictures, recipe.data.columns)[0] if folder else pictures
 
 
 def _parts(recipe):
@@ -60,9 +62,9 @@ def _once(part):
     return part.take(np.sort(np.unique(part.images.astype(str), return_index=True)[1]))
 
 
-def _folder(source):
+def folder_of(recipe):
     """Returns the folder of a recipe's files, a path; `None` for pictures in memory."""
-    kind, _, rest = source.partition(":")
+    kind, _, rest = recipe.data.source.partition(":")
     path = pathlib.Path(rest).expanduser()
     return (path if path.is_dir() else path.parent) if kind == "folder" else None
 

@@ -6,7 +6,7 @@ import pathlib
 
 from keras_vit.frozen.index import Index, flat, load_index
 from keras_vit.inspecting import layout
-from keras_vit.inspecting.of_recipe import of_recipe
+from keras_vit.inspecting.of_recipe import folder_of, of_recipe
 from keras_vit.inspecting.pictures import Pictures
 from keras_vit.utils import checks
 from keras_vit.utils.folders import in_folder, is_image
@@ -20,18 +20,30 @@ def opened(source, labels=None, splits=None, recipe=None, folder=None):
         labels, splits, recipe, folder: As in `inspect_index`.
     """
     of = None if recipe is None else of_recipe(recipe)  # a wrong recipe is an error before an index is read
-    if isinstance(source, Index) or (isinstance(source, (str, os.PathLike)) and str(source).endswith(".npz")):
+    if is_index(source):
         pictures, vectors = of_index(source, folder)
     else:
         pictures, vectors = (of_recipe if _is_recipe(source) else of_folder)(source), None
     if of is not None:
         pictures = layout.as_in(pictures, of)
-    pictures = layout.with_given(pictures, labels, splits, None if vectors is None else len(vectors))
+    pictures = layout.with_given(pictures, labels, splits)
     if pictures.rows is not None and vectors is not None:
         vectors = vectors[pictures.rows]
     if len(pictures) + len(pictures.unread) < 2:
         raise ValueError(f"There must be two pictures to compare. Received: {len(pictures)} in {str(source)!r}")
     return pictures, vectors
+
+
+def has_files(source):
+    """Returns whether the pictures of a source are files, not in memory."""
+    from keras_vit.config.cookbook import load_recipe
+
+    return is_index(source) or not _is_recipe(source) or folder_of(load_recipe(source)) is not None
+
+
+def is_index(source):
+    """Returns whether a source is an `Index`, or named like the file of one."""
+    return isinstance(source, Index) or (isinstance(source, (str, os.PathLike)) and str(source).endswith(".npz"))
 
 
 def _is_recipe(source):

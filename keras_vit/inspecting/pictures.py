@@ -25,8 +25,9 @@ class Pictures:
         split_names: Names of the splits.
         left_out: Why what cannot be inspected is left out, a sentence each.
         unread: Files that could not be read, and why, by their names.
-        table: The table next to the files that has the labels, or `None`.
+        tables: Tables next to the files, each with the name of its column of files.
         rows: Their positions among all pictures, if these are a part of them; else `None`.
+        count: Number of all pictures, if these are a part of them.
     """
 
     names: list
@@ -39,8 +40,9 @@ class Pictures:
     split_names: tuple = ()
     left_out: tuple = ()
     unread: dict = dataclasses.field(default_factory=dict)
-    table: pathlib.Path | None = None
+    tables: tuple = ()
     rows: np.ndarray | None = None
+    count: int | None = None
 
     def __len__(self):
         return len(self.names)
@@ -63,9 +65,10 @@ class Pictures:
         return place[self.splits]
 
     def part(self, rows, why):
-        """Returns some of the pictures, by their positions; `why` says which others are left out."""
-        if len(rows) == len(self):
+        """Returns some of the pictures, by their positions, some perhaps twice; `why` says which are left out."""
+        if [*rows] == [*range(len(self))]:
             return self
+        lost = len(self) - len({*rows})
         pick = lambda values: None if values is None else [values[i] for i in rows]  # noqa: E731
         arrays = {name: getattr(self, name) for name in ("labels", "splits")}
         return dataclasses.replace(
@@ -73,19 +76,15 @@ class Pictures:
             names=pick(self.names),
             images=pick(self.images),
             rows=np.array(rows) if self.rows is None else self.rows[rows],
-            left_out=(*self.left_out, f"{len(self) - len(rows):,} pictures {why}"),
+            count=self.count or len(self),
+            left_out=(*self.left_out, *([f"{lost:,} pictures {why}"] if lost else [])),
             **{name: None if values is None else values[rows] for name, values in arrays.items()},
         )
 
-    def labeled(self, texts, table=None):
-        """Returns these pictures with labels from texts, one each; `None` and `""` for none.
-
-        Args:
-            texts: The labels.
-            table: The table that has them.
-        """
+    def labeled(self, texts):
+        """Returns these pictures with labels from texts, one each; `None` and `""` for none."""
         numbers, names = numbered(texts)
-        return dataclasses.replace(self, labels=numbers, class_names=names, table=table)
+        return dataclasses.replace(self, labels=numbers, class_names=names)
 
     def divided(self, texts):
         """Returns these pictures with splits from texts, one each; `None` and `""` for none."""

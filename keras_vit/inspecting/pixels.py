@@ -12,9 +12,11 @@ import numpy as np
 from keras_vit.inspecting import crops
 from keras_vit.utils import images
 
-RULES = 1  # raise it when a picture may get another hash or thumbnail
+RULES = 2  # raise it when a picture may get another hash or thumbnail
 DIGEST = 16  # bytes of a hash
 SIDE = 8  # pixels of a thumbnail's side
+ENOUGH = 4 * crops.SIDE  # pixels of a side: a larger picture is made smaller first, by whole numbers
+GRAY = np.array([0.299, 0.587, 0.114], "float32")  # brightness of red, green and blue
 FIELDS = (
     ("digest", "u1", (DIGEST,)),
     ("thumb", "u1", (SIDE, SIDE, 3)),
@@ -61,13 +63,32 @@ def pixels_of(image):
 
 def summary(pixels):
     """Returns the hash and the thumbnails of a picture, uint8 `(height, width, 3)`: what `FIELDS` names."""
-    from PIL import Image
-
     digest = hashlib.blake2b(str(pixels.shape).encode(), digest_size=DIGEST)
     digest.update(np.ascontiguousarray(pixels).data)
-    image, mean = Image.fromarray(pixels), Image.Resampling.BOX  # of each part
-    gray = image.resize((crops.SIDE, crops.SIDE), mean).convert("L")
-    return np.frombuffer(digest.digest(), "uint8"), np.asarray(image.resize((SIDE, SIDE), mean)), np.asarray(gray)
+    parts = means(pixels, crops.SIDE)
+    thumb = parts.reshape(SIDE, crops.SIDE // SIDE, SIDE, crops.SIDE // SIDE, 3).mean((1, 3))
+    return np.frombuffer(digest.digest(), "uint8"), np.round(thumb).astype("u1"), np.round(parts @ GRAY).astype("u1")
+
+
+def means(pixels, side):
+    """Returns the means of equal parts of a picture, float32 `(side, side, 3)`, to the fraction of a pixel.
+
+    So a copy of another size has the same ones: resampling counts whole pixels, which are too few in small pictures.
+    """
+    from PIL import Image
+
+    factor = min(pixels.shape[:2]) // ENOUGH
+    pixels = np.asarray(Image.fromarray(pixels).reduce(factor)) if factor > 1 else pixels
+    down, across = (_parts(length, side) for length in pixels.shape[:2])
+    return np.einsum("yh,hwc,xw->yxc", down, pixels.astype("float32"), across, optimize=True)
+
+
+@functools.lru_cache(64)
+def _parts(length, side):
+    """Returns the means of equal parts of a line as a matrix, `(side, length)`."""
+    edges, pixel = np.linspace(0, length, side + 1), np.arange(length)
+    covered = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
+    return (np.maximum(covered, 0) * side / length).astype("float32")
 
 
 @functools.cache

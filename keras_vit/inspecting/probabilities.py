@@ -22,7 +22,7 @@ class OutOfFold(NamedTuple):
 
 
 def fit(vectors, classes, groups, seed=0):
-    """Returns `OutOfFold` classifiers.
+    """Returns `OutOfFold` classifiers; `None` if one of them would have a single class to learn.
 
     Args:
         vectors: `(n, width)`.
@@ -34,18 +34,29 @@ def fit(vectors, classes, groups, seed=0):
 
     rng, count = np.random.default_rng(seed), int(classes.max()) + 1
     folds = divided(classes, groups, rng)
-    some = np.sort(rng.permutation(len(vectors))[:TUNED])
+    some = drawn(np.arange(len(vectors)), classes, TUNED, rng)
     several = some[np.bincount(classes[some], minlength=count)[classes[some]] > 1]  # one alone cannot be held out
+    learned = [drawn(np.flatnonzero(folds != fold), classes, LEARNED, rng) for fold in range(FOLDS)]
+    if any(len(np.unique(classes[rows])) < 2 for rows in (several, *learned)):
+        return None
     tuned = classifier(vectors[several], np.unique(classes[several], return_inverse=True)[1], seed=seed)
 
-    def fitted(fold):
-        rows = np.flatnonzero(folds != fold)
-        rows = np.sort(rng.permutation(rows)[:LEARNED])
+    def fitted(rows):
         regression = LogisticRegression(C=tuned.strength, max_iter=STEPS)
         return regression.fit(tuned.scaler.transform(vectors[rows]), classes[rows])
 
-    each = counted(([fitted(fold)] for fold in range(FOLDS)), FOLDS, "learning the labels", after=2.0)
+    each = counted(([fitted(rows)] for rows in learned), FOLDS, "learning the labels", after=2.0)
     return OutOfFold(folds, tuned.scaler, [regression for [regression] in each], count)
+
+
+def drawn(rows, classes, most, rng):
+    """Returns at most so many of some positions, sorted: `FOLDS` of each class, if there are, and others at random."""
+    rows = rng.permutation(rows)
+    order = np.argsort(classes[rows], kind="stable")
+    starts = np.flatnonzero(np.diff(classes[rows][order], prepend=-1))
+    number = np.empty(len(rows), int)  # of each among those of its class
+    number[order] = np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))
+    return np.sort(rows[np.argsort(np.minimum(number, FOLDS), kind="stable")[:most]])
 
 
 def divided(classes, groups, rng):

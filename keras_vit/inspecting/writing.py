@@ -22,4 +22,4 @@ def write(folder, inspection):
     folder.mkdir(parents=True, exist_ok=True)
     findings.write(folder / TABLE, inspection.findings)
     with files.replacing(folder / PAGE) as temporary:
-        temporary.write_text(page.render(inspection), encoding="utf-8")
+        temporary.write_text(page.render(inspection), encoding="utf-8", errors="replace")

@@ -8,6 +8,7 @@ import unicodedata
 from keras_vit.utils import files
 from keras_vit.utils.metrics import written
 
+NAMES = "surrogateescape"  # bytes of file names that are not UTF-8 are written as they are
 WIDEST = 100  # places of a printed cell
 
 
@@ -63,7 +64,7 @@ def terminal():
 def write(path, rows, names=None):
     """Writes rows, dictionaries, as CSV; `names` are the columns, by default all that a row has."""
     names = names or list(dict.fromkeys(name for row in rows for name in row))
-    with files.replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+    with files.replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8", errors=NAMES) as file:
         writer = csv.DictWriter(file, names, restval="")
         writer.writeheader()
         writer.writerows(rows)

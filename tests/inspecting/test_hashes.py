@@ -1,20 +1,46 @@
 import io
+import os
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from keras_vit.inspecting import hashes, pixels
 from tests.inspecting.conftest import picture
 
 
 def thumbs(images):
-    return np.stack([pixels.summary(np.ascontiguousarray(image))[1] for image in images])
+    return summaries(images)[0]
+
+
+def summaries(images):
+    """Returns the thumbnails of pictures, in color and larger ones in gray."""
+    each = [pixels.summary(np.ascontiguousarray(image))[1:] for image in images]
+    return [np.stack(values) for values in zip(*each)]
+
+
+def found(images):
+    """Returns how each pair that looks alike is turned."""
+    pairs = {}
+    for first, second, scores, view in hashes.alike(*summaries(images)):
+        pairs |= dict.fromkeys(zip(first.tolist(), second.tolist()), view)
+        assert scores.min() >= hashes.ALIKE and scores.max() <= 1
+    return pairs
+
+
+def drawing(seed, side=28):
+    """Returns a bright stroke on black, in the middle, from its top to its bottom."""
+    rng = np.random.default_rng(seed)
+    image = Image.new("L", (4 * side, 4 * side))
+    points = [(side * (1 + 2 * rng.random()), side * (0.6 + 0.7 * i)) for i in range(5)]
+    ImageDraw.Draw(image).line(points, fill=255, width=int(rng.integers(8, 14)))
+    small = np.asarray(image.resize((side, side), Image.Resampling.BOX))
+    return np.repeat(small[..., None], 3, -1)
 
 
 def as_jpeg(image, quality=60):
     file = io.BytesIO()
-    Image.fromarray(image).save(file, "JPEG", quality=quality)
+    Image.fromarray(np.ascontiguousarray(image)).save(file, "JPEG", quality=quality)
     return np.asarray(Image.open(file))
 
 
@@ -36,11 +62,8 @@ CHANGES = {
 def test_copies_are_found_and_nothing_else(change):
     images = [picture(i) for i in range(40)]
     images += [CHANGES[change](image) for image in images[:10]]
-    found = {}
-    for first, second, scores, view in hashes.alike(thumbs(images)):
-        found |= dict.fromkeys(zip(first.tolist(), second.tolist()), view)
-        assert scores.min() >= hashes.ALIKE and scores.max() <= 1
-    assert {*found} == {(i, 40 + i) for i in range(10)} and {*found.values()} == {change.strip()}
+    pairs = found(images)
+    assert {*pairs} == {(i, 40 + i) for i in range(10)} and {*pairs.values()} == {change.strip()}
 
 
 def test_all_hashes_that_share_a_part_are_compared():
@@ -54,15 +77,51 @@ def test_all_hashes_that_share_a_part_are_compared():
     blocks = hashes.AT_ONCE
     try:
         hashes.AT_ONCE = 1000
-        found = [pair for part in hashes._close(own, own, "comparing") for pair in zip(*part)]
+        every = np.full_like(own, 2**56 - 1)
+        pairs = [pair for part in hashes._close((own, every), (own, every), "comparing") for pair in zip(*part)]
     finally:
         hashes.AT_ONCE = blocks
-    assert {*found} == true and (100, 200) in true
+    assert {*pairs} == true and (100, 200) in true
 
 
 def test_plain_pictures_have_no_hash():
     plain = np.full((20, 20, 3), 250, "uint8")
     assert hashes.is_flat(thumbs([plain, plain - 250, as_jpeg(plain), picture(0)])).tolist() == [True] * 3 + [False]
+
+
+def test_a_page_with_one_mark_is_plain():
+    """It has contrast, and no part of its hash says anything."""
+    page = np.full((64, 64, 3), 250, "uint8")
+    page[40:48, 40:48] = 0
+    assert hashes.is_flat(thumbs([page])).all() and thumbs([page]).std() > 20
+
+
+def test_parts_in_a_plain_ground_are_not_compared():
+    """Else each drawing is compared with each other one."""
+    own = np.zeros((50, 2), "uint64")
+    uneven = np.full_like(own, 2**6 - 1)
+    assert not [*hashes._close((own, uneven), (own, uneven), "comparing")]
+
+
+def test_drawings_on_a_plain_ground_are_no_copies():
+    """Digits differ in few bits and parts: their copies are found, also of another size."""
+    images = [np.rot90(drawing(i), i % 4) for i in range(60)]
+    assert hashes.has_ground(thumbs(images)).all() and not hashes.has_ground(thumbs([picture(0)])).any()
+    images += [as_jpeg(images[0], 75), larger(images[1]), as_jpeg(images[2][:, ::-1], 75)]
+    assert found(images) == {(0, 60): "", (1, 61): "", (2, 62): "mirrored"}
+
+
+@pytest.mark.skipif(not os.environ.get("TFDS_DATA_DIR"), reason="TFDS_DATA_DIR, with mnist, is not set")
+def test_mnist_has_no_copies():
+    datasets = pytest.importorskip("tensorflow_datasets")
+    try:
+        data = datasets.load("mnist", split="train[:1000]", batch_size=-1, download=False)
+    except AssertionError:
+        pytest.skip("mnist is not in TFDS_DATA_DIR")
+    images = [pixels.pixels_of(image) for image in np.asarray(data["image"])]
+    images += [as_jpeg(images[i], 75) for i in range(50)]
+    pairs = {*found(images)}
+    assert pairs <= {(i, 1000 + i) for i in range(50)} and len(pairs) >= 35
 
 
 def test_likeness_sees_colors():

@@ -1,3 +1,4 @@
+import os
 import re
 
 import numpy as np
@@ -27,6 +28,48 @@ def test_what_was_planted_is_found_and_nothing_else(divided):
     assert found.remarks == [
         "Near copies by vectors, labels and outliers: they need the index of a model, which the command embed writes"
     ]
+
+
+def test_equal_pictures_share_what_is_found(tmp_path, cache):
+    """Of two equal pictures in the training data, both leak; of two equal ones that are alike to a third, both go."""
+    for i in range(6):
+        save(picture(i + 50), tmp_path / ("train", "test")[i % 2] / f"{i}.png")
+    for name in ("train/a.png", "train/b.png"):
+        save(picture(0, 48), tmp_path / name)
+    save(picture(0, 48), tmp_path / "test" / "t.jpg", quality=85)
+    save(picture(1, 48), tmp_path / "train" / "c.jpg", quality=85)
+    for name in ("train/d.png", "train/e.png"):
+        save(picture(1, 48), tmp_path / name)
+    found = inspect_index(tmp_path)
+    assert rows(found, "leak") == [("train/a.png", "test/t.jpg"), ("train/b.png", "test/t.jpg")]
+    assert rows(found, "near") == [("train/d.png", "train/c.jpg"), ("train/e.png", "train/c.jpg")]
+
+
+def test_one_split_is_said(tmp_path):
+    index = an_index(tmp_path / "gone", ["a.png", "b.png"], np.eye(2))
+    assert "Leaks: there is one split, 'train'" in inspect_index(index, splits=["train"] * 2).remarks
+
+
+def test_a_class_of_one_picture_is_a_remark(tmp_path):
+    """It cannot be learned and judged."""
+    vectors = np.random.default_rng(0).normal(size=(31, 8))
+    index = an_index(tmp_path / "gone", [f"{i}.png" for i in range(31)], vectors)
+    found = inspect_index(index, ["a"] * 30 + ["b"])
+    assert "Labels: they need two classes, each of two different pictures" in found.remarks
+
+
+def test_a_name_that_is_not_utf8_is_written(tmp_path, cache):
+    for name in (b"\xff.png", b"a.png"):
+        save(picture(0), tmp_path / "photos" / os.fsdecode(name))
+    inspect_index(tmp_path / "photos", to=tmp_path / "out")
+    assert b"\xff.png" in (tmp_path / "out" / "findings.csv").read_bytes()
+    assert "?.png" in (tmp_path / "out" / "findings.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("given", [{"near": 0.5}, {"folder": "elsewhere"}])
+def test_what_is_for_an_index_is_refused_without(tmp_path, given):
+    with pytest.raises(ValueError, match=f"`{next(iter(given))}` is for an index of vectors. Received: "):
+        inspect_index(tmp_path, **given)
 
 
 def clusters(count=60, width=32, seed=0):

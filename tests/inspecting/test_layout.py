@@ -70,6 +70,31 @@ def test_each_split_may_have_a_table(tmp_path):
     assert [row[1:] for row in laid_out(tmp_path, "train/a.png", "val/a.png")] == [("cat", "train"), ("dog", "val")]
 
 
+def test_a_table_may_say_splits_alone(tmp_path):
+    (tmp_path / "metadata.csv").write_text("file_name,split\na.png,train\nb.png,test\n")
+    assert [row[1:] for row in laid_out(tmp_path, "a.png", "b.png")] == [("", "train"), ("", "test")]
+
+
+def files_of(folder, names, splits=None):
+    return Pictures(names, [str(folder / name) for name in names], folder=folder).divided(splits or [None] * len(names))
+
+
+def test_a_link_is_in_its_own_split(tmp_path):
+    """And a file of two splits in both."""
+    for name in ("train/a.png", "train/b.png", "test/c.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "test" / "link.png").symlink_to("../train/a.png")
+    names = ["test/c.png", "test/link.png", "train/a.png", "train/b.png"]
+    others = files_of(tmp_path, [*names, "train/b.png"], ["test", "test", "train", "train", "test"])
+    found = layout.as_in(files_of(tmp_path, names), others)
+    assert found.names == [*names, "train/b.png"] and not found.left_out
+    assert [found.split(i) for i in range(5)] == ["test", "test", "train", "train", "test"]
+    (tmp_path / "elsewhere").symlink_to(tmp_path / "train")
+    found = layout.as_in(files_of(tmp_path / "elsewhere", ["b.png"]), others)
+    assert [found.split(i) for i in range(2)] == ["train", "test"]
+
+
 def test_what_the_caller_gives_is_as_many(tmp_path):
     pictures = Pictures(["a.png", "b.png"], [])
     found = layout.with_given(pictures, np.array(["x", "y"]), ["train", None])

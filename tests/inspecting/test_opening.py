@@ -20,6 +20,16 @@ def test_an_index_has_what_its_recipe_says(divided):
         )
 
 
+def test_labels_are_of_all_pictures_without_vectors_too(tmp_path, cache):
+    for i in range(2):
+        save(picture(i), tmp_path / "images" / f"{i}.png")
+        save(picture(i), tmp_path / "masks" / f"{i}.png")
+    pictures, _ = opening.opened(tmp_path, labels=[*"abcd"])
+    assert [pictures.label(i) for i in range(2)] == ["a", "b"]
+    with pytest.raises(ValueError, match="one for each of the 4 pictures. Received: 2"):
+        opening.opened(tmp_path, labels=[*"ab"])
+
+
 def test_a_moved_folder_is_named(divided):
     index = an_index("/nowhere", ["train/cat/00.png", "val/cat/02.png"], np.eye(2))
     pictures, _ = opening.opened(index)

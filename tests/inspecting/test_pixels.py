@@ -46,6 +46,16 @@ def test_the_shape_counts():
     )
 
 
+def test_thumbnails_do_not_depend_on_the_size():
+    """Of 28 pixels, parts have no whole number of them; large pictures are made smaller first, which is less exact."""
+    image = np.random.default_rng(0).integers(0, 256, (28, 30, 3)).astype("uint8")
+    small = pixels.summary(image)
+    for times, most in ((2, 1), (3, 1), (20, 12)):
+        large = pixels.summary(image.repeat(times, 0).repeat(times, 1))
+        for one, other in zip(small[1:], large[1:]):
+            assert np.abs(one.astype(int) - other).max() <= most
+
+
 def test_what_cannot_be_read_is_named(tmp_path, cache):
     save(picture(0), tmp_path / "a.png")
     (tmp_path / "b.png").write_bytes(b"no image")

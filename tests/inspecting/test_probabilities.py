@@ -15,6 +15,21 @@ def test_a_fold_has_as_many_of_each_class_and_copies_share_one():
         assert counts.sum() == count and np.ptp(counts) <= 3
 
 
+def test_each_class_is_drawn():
+    """Of a million pictures, a sample at random has none of the rare classes."""
+    rng = np.random.default_rng(0)
+    classes = np.append(np.zeros(100_000, int), [1, 1, 2])
+    rows = probabilities.drawn(np.arange(len(classes)), classes, 100, rng)
+    assert len({*rows.tolist()}) == 100 and np.bincount(classes[rows]).tolist() == [97, 2, 1]
+    assert len(probabilities.drawn(np.arange(50, 90), classes, 100, rng)) == 40
+
+
+def test_a_class_that_a_fold_would_not_see_is_not_learned():
+    """Two pictures of it that are equal share a fold."""
+    vectors, classes = np.random.default_rng(0).normal(size=(40, 4)), np.repeat([0, 1], [38, 2])
+    assert probabilities.fit(vectors, classes, np.append(np.arange(39), 38)) is None
+
+
 def test_no_picture_is_judged_by_a_classifier_that_saw_it():
     """Random labels are not learned, though there are enough numbers to learn them by heart."""
     rng = np.random.default_rng(0)
