@@ -176,7 +176,7 @@ def _compare(folder, format, notes, parts, pixels):
     context = context_for(text, image, *pixels.values(), training=False)
     while len(ids) < min(notes["length"], 8):
         outputs = one(**inputs)
-        whole = text({"texts": np.array([ids], "int32"), **context}, training=False)
+        whole = text({"texts": ops.convert_to_tensor(np.array([ids], "int32")), **context}, training=False)
         expected = ops.convert_to_numpy(whole)[:, -1]
         difference = np.abs(outputs["logits"] - expected).max()
         if not difference <= CLOSE * np.ptp(expected):

@@ -10,11 +10,7 @@ from keras_vit.models.metadata import metadata
 from keras_vit.utils import checks, clip_files
 from keras_vit.utils.sampling import frame_indices
 
-RULE = {
-    "stride": 1,
-    "segments": False,
-    "centered": False,
-}  # see `frame_indices`; by frames alone, `segments` is the rule
+RULE = {"stride": 1, "segments": False, "centered": False}  # see `frame_indices`; by frames alone, `segments` is set
 
 
 def frames_rule(model):

@@ -34,7 +34,7 @@ def test_a_clip_is_the_mean_of_its_frames(bias, tmp_path):
     np.testing.assert_array_equal(np.asarray(again({"images": CLIPS, "texts": ids})).shape, logits.shape)
     alone = Traits(clips.get_layer("image"))
     assert alone.gives == "embeddings" and alone.inputs == {"clips": (5, 12, 8, 3)} and alone.range == (0, 255)
-    assert frames_rule(alone.model) == {"stride": 1, "segments": True}
+    assert frames_rule(alone.model) == {"stride": 1, "segments": True, "centered": False}
     assert frames_rule(keras_vit.video_vit("mu/4", frames=4, image_size=8))["segments"] is False
 
 

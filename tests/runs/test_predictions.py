@@ -71,7 +71,7 @@ IDS = np.array([[0, 0, -1], [1, 1, 1]], "int32")
 def segmenter(monkeypatch):
     """A run of a task that finds two segments in each image."""
     segments = [{"id": i, "class": i, "category": "ab"[i], "score": 0.5} for i in range(2)]
-    task = types.SimpleNamespace(gives="segments", whole=False, of_texts=False, inputs=("images",))
+    task = types.SimpleNamespace(gives="segments", whole=False, of_texts=False, clips=None, inputs=("images",))
     task.result = lambda output, size: (IDS, segments)
     task.listed = lambda output, top: [("1 a", 0.5), ("1 b", 0.5)]
     run = types.SimpleNamespace(task=task, alone=False, ids_of=lambda texts, count: {})

@@ -75,10 +75,10 @@ def test_what_the_metadata_say():
     rescale = vivit.get_layer("rescale")
     ends = keras.ops.convert_to_numpy(rescale(np.array([0.0, 127.5, 255.0]).reshape(1, 1, 1, 3)))
     np.testing.assert_allclose(ends.ravel(), [-1, 0, 1], atol=1e-6)
-    assert frames_rule(vivit) == {"stride": 2, "segments": False}
+    assert frames_rule(vivit) == {"stride": 2, "segments": False, "centered": False}
     assert rescale.metadata["evaluation"]["crop_pct"] == 224 / 256
     assert mae.get_layer("rescale").mean == [0.485, 0.456, 0.406]
-    assert frames_rule(mae) == {"stride": 4, "segments": False}
+    assert frames_rule(mae) == {"stride": 4, "segments": False, "centered": False}
     clip = np.random.default_rng(0).integers(0, 256, (20, 40, 50, 3)).astype("uint8")
     assert preprocess(mae, clip).shape == (1, 4, 32, 32, 3)
     assert video.sampling("videomae", 174)[0] == {"stride": 1, "segments": True}

@@ -5,6 +5,7 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 import keras_vit
+from keras_vit.checkpoints import own_models
 from keras_vit.config import Answer, Augment, Data, Optim, Recipe
 from keras_vit.data.memory import Source
 from keras_vit.data.readers.texts import together
@@ -88,7 +89,7 @@ def test_answers_that_differ_in_capitals_alone_are_said():
         Answer().on(source)
 
 
-def test_a_model_to_start_from_has_its_own_words(tmp_path):
+def test_a_model_to_start_from_has_its_own_words(tmp_path, monkeypatch):
     source = Source(np.zeros((2, 8, 8, 3), "uint8"), {"texts": together([("zebra",), ("quiet",)])}, ("no", "yes"))
     words = ("<pad>", "<end>", "<unknown>", "a", "b")
     Answer(words=words, length=8).model(**MODEL).save(tmp_path / "model.keras")
@@ -101,5 +102,6 @@ def test_a_model_to_start_from_has_its_own_words(tmp_path):
         Answer(words=words, length=9).model(weights=weights)
     with pytest.raises(ValueError, match="Words must be those of the model to start from, 5: .* Received: 6 others"):
         Answer(words=(*words, "c"), length=8).model(weights=weights)
+    monkeypatch.setattr(own_models, "trained_in", lambda address: None)
     with pytest.raises(ValueError, match="needs the tokenizer .* Received: none with 'hf://x/y'"):
         Answer(length=8).on(source, {**about, "weights": "hf://x/y"})

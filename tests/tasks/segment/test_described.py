@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config
+from keras_vit.checkpoints import own_models
 from keras_vit.config import Augment, Data, Optim, Recipe, Segment
 from keras_vit.data import pipeline
 from keras_vit.data.memory import Source
@@ -130,6 +131,7 @@ def test_a_clipseg_is_trained_by_its_decoder_alone(tmp_path, monkeypatch):
     found = keras_vit.segment_prompts(whole, images[0], ["a cat", images[1]], WORDS)  # an example still means a text
     assert found[0].shape == (clipsegs.SIDE, clipsegs.SIDE, 2)
     lacking = dataclasses.replace(published, task=Segment(text=True, length=LENGTH))
+    monkeypatch.setattr(own_models, "trained_in", lambda address: None)
     lacking = config.override(lacking, {"model.weights": "hf://CIDAS/clipseg-rd64-refined"})
     with pytest.raises(ValueError, match="needs the tokenizer .*task.tokens.* Received: none with 'hf://CIDAS"):
         keras_vit.fit(lacking, tmp_path / "none", train=arrays, validation=arrays, verbose=0)
