@@ -80,7 +80,9 @@ def inspect_index(
     place = None if to is None else writing.place(to, overwrite)
     for name, value in (("near", near), ("folder", folder)):
         if value is not None and not is_index(index):
-            raise ValueError(f"`{name}` is for an index of vectors. Received: {name}={value!r} for {str(index)!r}")
+            raise ValueError(
+                f"`{name}` is for an index of vectors. Received: {name}={value!r} for {checks.shown(index):.60}"
+            )
     pictures, vectors = opened(index, labels, splits, recipe, folder)
     found = Inspection(*_found(pictures, vectors, near), pictures)
     if place is not None:

@@ -5,7 +5,6 @@ import math
 
 import keras
 
-from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.models import variants
 from keras_vit.models.options import merged
 from keras_vit.tasks import refusals
@@ -57,6 +56,8 @@ class Distilling:
 
     def check_model(self, model):
         """Raises ValueError if a model, such as one of weights, cannot be trained so, or local crops do not fit it."""
+        from keras_vit.checkpoints.arguments import arguments_of
+
         arguments = arguments_of(model)
         check_student(arguments)
         self.on({**arguments, "variant": None})

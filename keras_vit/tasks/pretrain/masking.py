@@ -4,12 +4,10 @@ import math
 
 import numpy as np
 
-from keras_vit.checkpoints.arguments import arguments_of
 from keras_vit.models import variants
 from keras_vit.models.options import merged
 from keras_vit.tasks import refusals
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
-from keras_vit.tasks.pretrain.layouts import layout_of
 from keras_vit.utils import checks
 
 SMALLEST = 2  # smallest side of a patch, in pixels
@@ -53,6 +51,9 @@ class Masking:
 
     def check_model(self, model):
         """Raises ValueError if a model, which may be of weights, cannot be trained so."""
+        from keras_vit.checkpoints.arguments import arguments_of
+        from keras_vit.tasks.pretrain.layouts import layout_of
+
         arguments = arguments_of(model, words=any(layer.name == "tubelets" for layer in model.layers))
         check_encoder(arguments)
         layout_of(arguments, self.task.mask_ratio)  # raises if no patch would be visible, or none masked
