@@ -1,6 +1,6 @@
-"""What `inspect` finds of what was planted in CIFAR-10: changed labels, copies across a split, foreign pictures.
+"""How much `inspect` finds of the faults planted in CIFAR-10, and how long it takes.
 
-And how long it takes.
+Planted are changed labels, copies across a split and foreign pictures.
 
 python benchmarks/inspecting.py labels copies outliers time pairs [--count 10000] [--cleanlab PYTHON]
 

@@ -151,20 +151,19 @@ def load_own(model, source, options, sha256=None):
         raise ValueError(
             f"The model in {str(path)!r} must have the sizes of the one to fill: {wrong[0]}. Received: {wrong[1]}"
         )
-    kinds = [[type(operation).__name__ for operation in each.operations] for each in (model, other)]
-    if alone and kinds[0] != kinds[1]:  # what is computed between layers, such as a velocity from an image
+    parts, others = (_parts(each, structures[0]) for each in (model, other))
+    ways = [[_calls(part) for part in each] for each in (parts, others)]
+    if alone and ways[0] != ways[1]:  # what is computed between layers, such as a velocity from an image
         raise ValueError(
             f"The model in {str(path)!r} must predict what the one to fill does: see `predicts` of `dit`. Received: "
             "another computation"
         )
-    parts, others = (_parts(each, structures[0]) for each in (model, other))
     pairs = zip(_settings(parts), _settings(others))
     if wrong := next((pair for pair in pairs if pair[0] != pair[1]), None):
         raise ValueError(
             f"The model in {str(path)!r} must compute what the one to fill does: {_written(wrong[0])}. "
             f"Received: {_written(wrong[1])}"
         )
-    ways = [[_calls(part) for part in each] for each in (parts, others)]
     if ways[0] != ways[1]:
         raise ValueError(
             f"The model in {str(path)!r} must compute what the one to fill does, such as with the same masks. "

@@ -14,7 +14,7 @@ from keras_vit.data.packing import folded, packed
 from keras_vit.utils import clip_files
 from keras_vit.utils.folders import shown
 from keras_vit.utils.sampling import frame_indices, view_indices
-from keras_vit.utils.warned import left_out, named
+from keras_vit.utils.warned import refuse_or_leave_out
 
 SCALE = 2**24  # of random numbers as integers, among the keys
 READING = 2  # raise it when another frame of the same file may be the first, the last, or of another size
@@ -176,13 +176,7 @@ def readable(paths, on_bad, faults=None, targets=None):
     faults = {**(faults or {}), **checked.faults}
     bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
     what = "cannot be read" + (f", or have wrong {targets}" if targets else "")
-    if bad and (on_bad == "raise" or len(bad) == len(paths)):
-        raise ValueError(
-            f"{len(bad)} of {len(paths)} clips {what}. Repair or remove them, or leave them out with "
-            f"data.bad_images=skip:\n  {named(bad)}"
-        )
-    if bad:
-        left_out(f"{len(bad)} of {len(paths)} clips, which {what}", bad)
+    refuse_or_leave_out(bad, len(paths), "clips", on_bad, what)
     kept = np.delete(np.arange(len(paths)), sorted(faults))
     return checked.records[kept]["digest"], kept
 

@@ -1,11 +1,8 @@
 """What a repository has from an earlier publication: files that would stay, and a card that someone has edited."""
 
-import hashlib
-import json
-
-from keras_vit.checkpoints.files.repository import PUBLISHED
+from keras_vit.checkpoints.files.repository import PUBLISHED, sha256
 from keras_vit.checkpoints.files.settings import MAX_JSON, read_json
-from keras_vit.hub.folder import CARD
+from keras_vit.hub.folder import CARD, write_json
 from keras_vit.utils import downloads
 from keras_vit.utils.warned import warn
 
@@ -30,9 +27,9 @@ def joined(folder, repository):
     stated = read_json(there / PUBLISHED).get("files") if (there / PUBLISHED).is_file() else {}
     earlier = stated if isinstance(stated, dict) else {}
     published = read_json(folder / PUBLISHED)
-    if (there / CARD).is_file() and hashlib.sha256((there / CARD).read_bytes()).hexdigest() != earlier.get(CARD):
+    if (there / CARD).is_file() and sha256(there / CARD) != earlier.get(CARD):
         warn(f"{repository!r} has a {CARD} that was edited, or is not of push_to_hub: it stays as it is.")
         (folder / CARD).unlink()
         published["files"].pop(CARD)
-        (folder / PUBLISHED).write_text(json.dumps(published, indent=2) + "\n")
+        write_json(folder / PUBLISHED, published)
     return sorted({*earlier} - {*published["files"], CARD})

@@ -39,8 +39,8 @@ def write(content, folder, repository, license=None):
         _check_autoencoder(content.recipe.task)
         data = content.data or {"arrays": False}
         mark = rundir.mark(recipe, data)
-        _write(folder / rundir.RECIPE, config.to_dict(recipe))
-        _write(folder / rundir.DATA, data)
+        write_json(folder / rundir.RECIPE, config.to_dict(recipe))
+        write_json(folder / rundir.DATA, data)
     if content.names or content.recipe:
         write_labels(folder / rundir.LABELS, content.names)
     with _published(content.model, mark, _without(content)):
@@ -56,7 +56,7 @@ def write(content, folder, repository, license=None):
     others = sorted(path.name for path in folder.iterdir())
     (folder / CARD).write_text(card(content, repository, license, others), encoding="utf-8")
     written = sorted(path for path in folder.rglob("*") if path.is_file())
-    _write(folder / PUBLISHED, {"files": {str(path.relative_to(folder)): sha256(path) for path in written}})
+    write_json(folder / PUBLISHED, {"files": {str(path.relative_to(folder)): sha256(path) for path in written}})
     private.check(folder, repository, paths)
 
 
@@ -103,5 +103,6 @@ def _published(model, mark, without=()):
             layer.metadata = metadata
 
 
-def _write(path, values):
+def write_json(path, values):
+    """Writes values as JSON."""
     path.write_text(json.dumps(values, indent=2), encoding="utf-8")

@@ -4,6 +4,8 @@ import functools
 
 import numpy as np
 
+from keras_vit.utils.resampling import area_matrix
+
 SIDE = 16  # pixels of the gray thumbnails' side
 CELLS = 8  # parts of a side that are compared
 SCALES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)  # side of the part by the side of the whole
@@ -50,14 +52,6 @@ def windows():
     places = []
     for scale in SCALES:
         steps = np.linspace(0, 1 - scale, STEPS) if scale < 1 else [0.0]
-        along = [_means(start, scale) for start in steps]
+        along = [area_matrix(SIDE, CELLS, SIDE * start, SIDE * (start + scale)) for start in steps]
         places += [np.kron(down, across).T for down in along for across in along]
     return np.concatenate(places, 1).astype("float32")
-
-
-def _means(start, scale):
-    """Returns the means of the cells of a part of a line as a matrix, `(CELLS, SIDE)`."""
-    edges = SIDE * (start + scale * np.arange(CELLS + 1) / CELLS)
-    pixel = np.arange(SIDE)
-    covered = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
-    return np.maximum(covered, 0) / (edges[1:] - edges[:-1])[:, None]

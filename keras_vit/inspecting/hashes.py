@@ -37,7 +37,11 @@ def is_flat(thumbs):
 
 def has_ground(thumbs):
     """Returns which thumbnails have a plain ground: booleans."""
-    return WORDS * BITS - np.bitwise_count(hashes(thumbs)[1]).sum(1) >= GROUND
+    return _has_ground(hashes(thumbs)[1])
+
+
+def _has_ground(uneven):
+    return WORDS * BITS - np.bitwise_count(uneven).sum(1) >= GROUND
 
 
 def hashes(thumbs):
@@ -75,7 +79,8 @@ def alike(thumbs, grays):
         thumbs: uint8, `(n, side, side, 3)`, none of them flat.
         grays: Larger ones without colors, uint8 `(n, larger, larger)`.
     """
-    own, ground, grays = hashes(thumbs), has_ground(thumbs), grays[..., None]
+    own, grays = hashes(thumbs), grays[..., None]
+    ground = _has_ground(own[1])
     for text, turns, mirrored in VIEWS:
         others = own if not text else hashes(seen(thumbs, turns, mirrored))
         what = f"comparing pictures{text and f', {text}'}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_vit.inspecting import crops
 from keras_vit.utils import images
+from keras_vit.utils.resampling import area_matrix
 
 RULES = 2  # raise it when a picture may get another hash or thumbnail
 DIGEST = 16  # bytes of a hash
@@ -85,10 +86,7 @@ def means(pixels, side):
 
 @functools.lru_cache(64)
 def _parts(length, side):
-    """Returns the means of equal parts of a line as a matrix, `(side, length)`."""
-    edges, pixel = np.linspace(0, length, side + 1), np.arange(length)
-    covered = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
-    return (np.maximum(covered, 0) * side / length).astype("float32")
+    return area_matrix(length, side).astype("float32")
 
 
 @functools.cache

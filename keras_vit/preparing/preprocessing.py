@@ -17,7 +17,7 @@ from keras_vit.preparing.padded import padded
 from keras_vit.preparing.pixel_range import range_of, warn_unscaled
 from keras_vit.utils import checks
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
-from keras_vit.utils.resampling import resize_matrix
+from keras_vit.utils.resampling import area_matrix, resize_matrix
 
 TENSORFLOW = {"bilinear": "bilinear", "bicubic": "bicubic-table"}  # without antialiasing
 
@@ -200,8 +200,9 @@ def _within(pixels, rule, limits):
 def _resize(image, size, rule):
     method = f"{rule['interpolation']}-antialias" if rule["antialias"] else TENSORFLOW.get(rule["interpolation"])
     if not rule["antialias"] or rule.get("as_floats") or rule["interpolation"] == "area":
-        matrix = _areas if rule["interpolation"] == "area" else resize_matrix
-        rows, columns = (matrix(s, t, method) for s, t in zip(image.shape, size))
+        areas = rule["interpolation"] == "area"
+        pairs = zip(image.shape, size)
+        rows, columns = (area_matrix(s, t) if areas else resize_matrix(s, t, method) for s, t in pairs)
         return np.matmul(columns, _weighted(rows, image)).astype("float32")
     from PIL import Image
 
@@ -230,12 +231,6 @@ def _weighted(matrix, image):
     for some in strips(values.shape[1], len(values)):
         sums[:, some] = matrix @ values[:, some]
     return sums.reshape(len(matrix), *image.shape[1:])
-
-
-def _areas(source, target, _):
-    """Returns the matrix that averages `source` samples of a line to `target` ones, weighted by overlap."""
-    covered = np.clip(np.linspace(0, source, target + 1)[:, None] - np.arange(source), 0, 1)
-    return np.diff(covered, axis=0) * target / source
 
 
 def listed(images, axes=4):

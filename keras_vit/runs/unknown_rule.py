@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_vit.explain.embedding import unit
 from keras_vit.models.metadata import metadata
 from keras_vit.models.outputs import NONE, check_known
 from keras_vit.models.unknown import ENERGY, NEIGHBOURS
@@ -94,7 +95,7 @@ def kept_of(source, bound, size, run):
     from keras_vit.data import pipeline
 
     parts = [run(batch["images"])[1] for batch in pipeline.evaluation_arrays(source.sample(MOST), bound, size)]
-    return rules.unit(np.concatenate(parts)).astype("float32")
+    return unit(np.concatenate(parts).astype("float64")).astype("float32")
 
 
 def neighbour(count):

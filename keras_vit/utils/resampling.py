@@ -147,6 +147,22 @@ def resize_matrix(source, target, method):
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 
+def area_matrix(source, target, begin=0, end=None):
+    """Returns the matrix that averages a line of `source` samples to `target` ones, weighted by overlap.
+
+    Args:
+        source: Number of samples before.
+        target: Number of samples after.
+        begin, end: The part of the line that is averaged, in samples; the whole line by default.
+
+    Returns:
+        float64 array, `(target, source)`; every row sums to one.
+    """
+    edges, sample = np.linspace(begin, source if end is None else end, target + 1), np.arange(source)
+    covered = np.minimum(edges[1:, None], sample + 1) - np.maximum(edges[:-1, None], sample)
+    return np.maximum(covered, 0) / np.diff(edges)[:, None]
+
+
 def resize_grid(table, source, target, method):
     """Resamples a table of position embeddings to another grid.
 

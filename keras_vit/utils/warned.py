@@ -23,6 +23,25 @@ def left_out(what, faults=(), count=None):
     warn(f"Left out {what}:\n  {named(faults, count)}" if faults else f"Left out {what}", LeftOut)
 
 
+def refuse_or_leave_out(bad, count, what, on_bad, why="cannot be read"):
+    """Raises ValueError for bad files, or warns that they are left out.
+
+    Args:
+        bad: Names of the bad ones, each with its fault in brackets; none is no error.
+        count: Of all.
+        what: Such as `"images"`.
+        on_bad: `Data.bad_images`; if all are bad, it is an error with `"skip"` too.
+        why: What is wrong with them.
+    """
+    if bad and (on_bad == "raise" or len(bad) == count):
+        raise ValueError(
+            f"{len(bad)} of {count} {what} {why}. Repair or remove them, or leave them out with "
+            f"data.bad_images=skip:\n  {named(bad)}"
+        )
+    if bad:
+        left_out(f"{len(bad)} of {count} {what}, which {why}", bad)
+
+
 def named(faults, count=None):
     """Returns the first faults, one a line, and how many more there are of `count`, by default of all given."""
     more = (count or len(faults)) - MOST

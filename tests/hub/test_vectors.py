@@ -8,9 +8,9 @@ from PIL import Image
 
 import keras_vit
 from keras_vit.checkpoints.files import repository
+from keras_vit.explain.embedding import unit
 from keras_vit.models.metadata import keep, metadata
 from keras_vit.runs import unknown
-from keras_vit.tasks.classify import unknown as rules
 
 RNG = np.random.default_rng(0)
 ENERGY = {"rule": "energy", "temperature": 1.0, "threshold": -1.0, "rate": 0.05, "quantiles": [-2.0, 0.0]}
@@ -20,7 +20,7 @@ ENERGY = {"rule": "energy", "temperature": 1.0, "threshold": -1.0, "rate": 0.05,
 def file(tmp_path):
     """A model of the rule `neighbours`, in a file, and a picture."""
     model = keras_vit.vit("mu/4", image_size=8, num_classes=3)
-    kept = rules.unit(RNG.normal(size=(20, 32))).astype("float32")
+    kept = unit(RNG.normal(size=(20, 32))).astype("float32")
     keep(model, unknown={"rule": "neighbours", "k": 1, "sha256": unknown.digest(kept), "threshold": 0.1, "rate": 0.05,
                          "quantiles": np.linspace(0, 1, 101).tolist()})  # fmt: skip
     unknown.save(model, kept, tmp_path / "calibrated.keras")

@@ -25,7 +25,7 @@ from keras_vit.utils import checks
 from keras_vit.utils.folders import IMAGE_ENDINGS, files_in, is_hidden, is_image, shown
 from keras_vit.utils.images import warn_if_shallow
 from keras_vit.utils.names import Written
-from keras_vit.utils.warned import left_out, named
+from keras_vit.utils.warned import left_out, refuse_or_leave_out
 
 
 def read(path, split, data, targets, extras=()):
@@ -271,13 +271,7 @@ def _readable(paths, on_bad, targets=None):
         kind = getattr(targets[0], "what", "its boxes")
         faults = {i: f"{kind}: {of.fault}" for i, of in enumerate(targets) if of.fault} | faults
     bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
-    if bad:
-        if on_bad == "raise" or len(bad) == len(paths):
-            raise ValueError(
-                f"{len(bad)} of {len(paths)} images cannot be read. Repair or remove them, or leave them out with "
-                f"data.bad_images=skip:\n  {named(bad)}"
-            )
-        left_out(f"{len(bad)} of {len(paths)} images, which cannot be read", bad)
+    refuse_or_leave_out(bad, len(paths), "images", on_bad)
     readable = np.delete(np.arange(len(paths)), sorted(faults))
     records = checked.records[readable]
     digests, deep = records["digest"], records["highest"][records["highest"] >= 0]

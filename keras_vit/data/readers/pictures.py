@@ -12,7 +12,7 @@ from keras_vit.data.readers.decoding import decode, error_reason
 from keras_vit.utils import checks, images, instance_maps
 from keras_vit.utils.cores import cores
 from keras_vit.utils.depth_maps import depth_file, depth_pixels
-from keras_vit.utils.warned import left_out, named
+from keras_vit.utils.warned import refuse_or_leave_out
 
 AT_ONCE = 256  # files that are handed to tf.data
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # their first bytes
@@ -122,13 +122,7 @@ def together(items, on_bad="raise"):
     files = each(_png, items, "encoding images")
     faults = [None] * len(files) if _all_decode(files) else each(_fault, files)
     bad = [f"image {i} ({fault})" for i, fault in enumerate(faults) if fault]
-    if bad and (on_bad == "raise" or len(bad) == len(items)):
-        raise ValueError(
-            f"{len(bad)} of {len(items)} images cannot be read. Repair or remove them, or leave them out with "
-            f"data.bad_images=skip:\n  {named(bad)}"
-        )
-    if bad:
-        left_out(f"{len(bad)} of {len(items)} images, which cannot be read", bad)
+    refuse_or_leave_out(bad, len(items), "images", on_bad)
     readable = [i for i, fault in enumerate(faults) if not fault]
     return np.array([files[i] for i in readable], object), readable
 

@@ -94,6 +94,6 @@ def _clipped(scale):
     return ops.minimum(scale, LARGEST)
 
 
-def unit(x):
-    """Normalizes vectors, `(batch, width)`, to length 1."""
-    return x * ops.rsqrt(ops.maximum(ops.sum(x * x, axis=-1, keepdims=True), SMALLEST))
+def unit(x, axis=-1):
+    """Normalizes vectors along an axis to length 1."""
+    return x * ops.rsqrt(ops.maximum(ops.sum(x * x, axis=axis, keepdims=True), SMALLEST))

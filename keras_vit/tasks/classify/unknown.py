@@ -49,10 +49,12 @@ def distances(vectors, kept, k):
 
 def distance_to(kept, k):
     """Returns the function from vectors to their distances, as `distances`, a block of them at once."""
-    kept = unit(kept).T
+    from keras_vit.explain.embedding import unit
+
+    kept = unit(np.asarray(kept, "float64")).T
 
     def nearest(vectors):
-        cosines = unit(vectors) @ kept  # (block, n)
+        cosines = unit(np.asarray(vectors, "float64")) @ kept  # (block, n)
         return -np.partition(-cosines, k - 1, axis=-1)[:, k - 1]
 
     def run(vectors):
@@ -60,12 +62,6 @@ def distance_to(kept, k):
         return np.sqrt(np.maximum(2 - 2 * np.concatenate(blocks), 0))
 
     return run
-
-
-def unit(vectors):
-    """Returns vectors of length 1, float64, from vectors of any length; zeros stay."""
-    vectors = np.asarray(vectors, "float64")
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
 def strangeness(rule, outputs, classes):

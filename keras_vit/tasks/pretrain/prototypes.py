@@ -5,8 +5,7 @@ from keras import ops
 
 from keras_vit.layers.base import Layer
 from keras_vit.layers.dense import Dense
-
-SMALLEST = 1e-12  # of a length by which is divided
+from keras_vit.layers.heads.similarity import unit
 
 
 class PrototypeHead(Layer):
@@ -61,12 +60,7 @@ class PrototypeHead(Layer):
         if trained is not None:
             fixed = ops.stop_gradient(kernel)
             kernel = fixed + ops.cast(trained, "float32") * (kernel - fixed)
-        return ops.matmul(_unit(x, -1), _unit(kernel, 0))
+        return ops.matmul(unit(x), unit(kernel, axis=0))
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.prototypes)
-
-
-def _unit(x, axis):
-    """Returns vectors divided by their length."""
-    return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis=axis, keepdims=True), SMALLEST))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import keras_vit
+from keras_vit.explain.embedding import unit
 from keras_vit.models.metadata import keep
 from keras_vit.tasks.classify import unknown
 
@@ -38,7 +39,7 @@ def test_distances_are_those_of_scikit_learn():
     from sklearn.neighbors import NearestNeighbors
 
     vectors, kept = RNG.normal(size=(7, 6)), RNG.normal(size=(40, 6))
-    found = NearestNeighbors(n_neighbors=9).fit(unknown.unit(kept)).kneighbors(unknown.unit(vectors))[0]
+    found = NearestNeighbors(n_neighbors=9).fit(unit(kept)).kneighbors(unit(vectors))[0]
     for k in (1, 4, 9):
         np.testing.assert_allclose(unknown.distances(3 * vectors, kept / 2, k), found[:, k - 1], atol=1e-7)
     assert (
