@@ -19,12 +19,16 @@ def read_json(path):
         return content
 
 
+class UnreadableError(ValueError):
+    """Names a file that cannot be read, and why."""
+
+
 @contextlib.contextmanager
 def one_error(path):
-    """Turns any exception that a damaged file causes into one clear ValueError."""
+    """Turns any exception that a damaged file causes into one `UnreadableError`; that of a file inside stays as it is."""
     try:
         yield
-    except (ImportError, MemoryError):
+    except (ImportError, MemoryError, UnreadableError):
         raise
     except Exception as error:
-        raise ValueError(f"{str(path)!r} cannot be read: {(str(error) or repr(error)).splitlines()[0]}") from None
+        raise UnreadableError(f"{str(path)!r} cannot be read: {(str(error) or repr(error)).splitlines()[0]}") from None

@@ -266,12 +266,13 @@ def _readable(paths, on_bad, targets=None):
         Hashes of the readable files, one row for each, and the positions of these files among `paths`.
     """
     checked = inspection.inspect_all(paths)
-    faults = checked.faults
+    faults, why = checked.faults, "cannot be read"
     if targets is not None:
         kind = getattr(targets[0], "what", "its boxes")
-        faults = {i: f"{kind}: {of.fault}" for i, of in enumerate(targets) if of.fault} | faults
+        wrong = {i: f"{kind}: {of.fault}" for i, of in enumerate(targets) if of.fault}
+        faults, why = wrong | faults, "cannot be used" if wrong else why
     bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
-    refuse_or_leave_out(bad, len(paths), "images", on_bad)
+    refuse_or_leave_out(bad, len(paths), "images", on_bad, why)
     readable = np.delete(np.arange(len(paths)), sorted(faults))
     records = checked.records[readable]
     digests, deep = records["digest"], records["highest"][records["highest"] >= 0]

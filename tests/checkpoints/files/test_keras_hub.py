@@ -105,7 +105,7 @@ def test_what_is_missing_or_damaged_is_one_sentence(tmp_path):
             (read(cut("model.weights.h5")), "model.weights.h5: "),
             (read(cut("task.weights.h5")), "task.weights.h5: "),
             (read(holding("task.json", b"{")), "task.json' cannot be read"),
-            (read(holding("config.json", b"[]")), "config.json' cannot be read"),
+            (read(holding("config.json", b"[]")), "^'[^']*/config.json' cannot be read: it is not a dictionary$"),
             (read(holding("task.json", b"{}")), "task.json must describe an object of KerasHub"),
             (read(task), "the class in task.json must be of KerasHub. Received: 'mine>Classifier'"),
             (read(shape), r"of another shape: encoder/layer_norm/vars/0 is \(9,\), not \(8,\)"),

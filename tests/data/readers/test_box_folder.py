@@ -85,7 +85,7 @@ def test_boxes_that_are_shares_are_no_pixels(folder):
 def test_images_and_xml_files_that_do_not_belong_together(folder):
     inside = folder / "train" / "annotations"
     (inside / "a.xml").write_text("<annotation>")
-    with pytest.raises(ValueError, match="(?s)1 of 3 images cannot be read.*a.jpg .its boxes: no XML of Pascal VOC"):
+    with pytest.raises(ValueError, match="(?s)1 of 3 images cannot be used.*a.jpg .its boxes: no XML of Pascal VOC"):
         load(folder)
     assert len(load(folder, bad_images="skip")) == 2
     (inside / "a.xml").unlink()

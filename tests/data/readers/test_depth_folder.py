@@ -38,7 +38,7 @@ def test_what_does_not_fit_is_named(tmp_path):
     refused("size of its image. Received: .*0.npy' of 7 x 5 pixels for an image of 24 x 20")
     for values, fault in ((np.zeros((20, 24)), "nothing but holes"), (np.full((20, 24), -2.0), "at least 0")):
         np.save(path / "depth" / "0.npy", values)
-        assert "its depth: " in refused(f"1 of 12 images cannot be read.*(\n.*)*{fault}")
+        assert "its depth: " in refused(f"1 of 12 images cannot be used.*(\n.*)*{fault}")
         with pytest.warns(UserWarning, match="1 of 12 images"):
             assert len(load(path, bad_images="skip")) == 11
     shutil.copy(path / "0.npy", path / "depth" / "0.npy")

@@ -123,7 +123,7 @@ def test_one_error_says_what_is_wrong(change, said, tmp_path):
 def test_other_files_are_a_fault_of_their_image(fault, said, tmp_path):
     path = write(tmp_path) / "panoptic" / "a_segments.png"
     png(path, NUMBERS, fault) if fault else path.write_bytes(b"no image")
-    with pytest.raises(ValueError, match=f"(?s)1 of 2 images cannot be read.*a.jpg .its mask: .*{said}"):
+    with pytest.raises(ValueError, match=f"(?s)1 of 2 images cannot be used.*a.jpg .its mask: .*{said}"):
         load(tmp_path)
     with pytest.warns(LeftOut, match="Left out 1 of 2 images"):
         assert len(load(tmp_path, bad_images="skip")) == 1

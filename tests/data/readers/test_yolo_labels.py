@@ -104,10 +104,10 @@ def test_wrong_rows_are_an_error_or_their_image_is_left_out(tmp_path):
     dataset(tmp_path, {"a": f"0 {SQUARE}", "b": f"7 {SQUARE}"})
     for targets, what in ((("bounding_boxes",), "boxes"), (("segmentation_masks",), "mask")):
         with pytest.raises(
-            ValueError, match=f"1 of 2 images cannot be read.*\n.*b.png .its {what}: .*b.txt, line 1: its class"
+            ValueError, match=f"1 of 2 images cannot be used.*\n.*b.png .its {what}: .*b.txt, line 1: its class"
         ):
             load(tmp_path, targets)
-    with pytest.warns(LeftOut, match="1 of 2 images, which cannot be read"):
+    with pytest.warns(LeftOut, match="1 of 2 images, which cannot be used"):
         assert len(load(tmp_path, ("bounding_boxes",), bad_images="skip")) == 1
     dataset(tmp_path, {"b": "1 0.5 0.5 0 0.1"})
     with pytest.raises(
