@@ -25,7 +25,7 @@ class UnreadableError(ValueError):
 
 @contextlib.contextmanager
 def one_error(path):
-    """Turns any exception that a damaged file causes into one `UnreadableError`; that of a file inside stays as it is."""
+    """Turns any exception of a damaged file into one `UnreadableError`; one of a file inside stays as it is."""
     try:
         yield
     except (ImportError, MemoryError, UnreadableError):
