@@ -103,8 +103,9 @@ def _passage(trained, count, finish):
     if aspect is not None:
         return Passage(lambda path: aspect.read(path)[1], aspect)
     if trained.task.whole:
-        run = trained.viewer(finish and (lambda rows: finish(_finite(rows))))
-        return Passage(lambda path: read_pixels(path, trained.size[2]), run, ahead=1)
+        run = trained.viewer(finish and (lambda rows: finish(_finite(rows))), eager=False)
+        whole = trained.about.preparation.whole if trained.alone else lambda path: read_pixels(path, trained.size[2])
+        return Passage(whole, run, ahead=1)
     values = math.prod(trained.size) * averaged_views(trained.task)
     together = max(min(IMAGES, VALUES // values), 1)
     traced = count >= TRACED

@@ -33,6 +33,7 @@ def evaluate(
     *,
     arrays: Any = None,
     changes: dict | None = None,
+    tiles: bool | dict | None = None,
     unknown: os.PathLike | str | None = None,
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
@@ -48,6 +49,8 @@ def evaluate(
             after `data.resize`, as in training. Those of a dataset may have any size for a run.
         changes: Other settings of the data, and of what is measured, such as `{"data.source": "folder:photos"}` or
             `{"task.metrics": ("f1", "auc")}`.
+        tiles: Of `Detect` and `Segment`, whether pictures are scored at full size, in overlapping tiles, as `predict`
+            does; a dictionary has options, as in `Segment`. `None` for what the recipe says.
         unknown: Folder of pictures of none of the classes, for a classifier that `calibrate` gave a threshold for them.
             The model's file, not its exports, then also has the scores `"unknown_auroc"` (area under the ROC curve),
             `"false_alarms"` (share of the split's images that are called "none of these") and `"unknown_found"` (share
@@ -64,6 +67,7 @@ def evaluate(
     from keras_vit.training import evaluation
 
     trained = _changed(load_run(target), {} if changes is None else changes)
+    trained = trained if tiles is None else dataclasses.replace(trained, tiles=tiles)
     if unknown is not None:
         unknown_scores.check_rule(trained)
         image_files([unknown])

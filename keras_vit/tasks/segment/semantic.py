@@ -4,16 +4,19 @@ import keras
 import numpy as np
 
 from keras_vit.layers import QueryMap
+from keras_vit.models.map_outputs import decided
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.classify.balance import class_weights
+from keras_vit.tasks.in_tiles import fitted, resized, tile_of
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.segment import pixels, query_head
 from keras_vit.tasks.segment.query_loss import QueryLoss
 from keras_vit.tasks.segment.rules import Rules
 from keras_vit.tasks.shown import percent
-from keras_vit.utils.images import mask_pixels
+from keras_vit.utils.images import mask_pixels, strips
+from keras_vit.utils.tiles import tiled
 from keras_vit.utils.warned import warn
 
 MOST = 254  # classes: masks are bytes, and 255 is void
@@ -155,10 +158,33 @@ class Semantic(Rules):
     def tally(self):
         return pixels.PixelTally(self.task.classes, self.task.first)
 
+    def in_tiles(self, function, size):
+        """Returns the function from pictures to class indices, uint8 `(pictures, rows, columns)`: see `decided`.
+
+        What tiles have in common is the weighted mean of their probabilities, not of their logits: a tile that is sure
+        of nonsense at its edge has no more votes than its weight.
+        """
+        from scipy.special import softmax
+
+        tiling = self.task.tiling
+        tile = tile_of(tiling, size)
+
+        def shares_of(tiles):
+            output = np.asarray(function(tiles))
+            if not np.isfinite(output).all():
+                raise FloatingPointError("The model must return finite numbers. Received: NaN or infinity")
+            shares = output if _are_shares(output) else softmax(output, -1)
+            return shares if shares.shape[1:3] == tile else resized(shares, tile)
+
+        fit = fitted(shares_of, tile, size)
+        return tiled(fit, (*tile, size[2]), tiling["overlap"], finish=decided, step=tiling["step"])
+
     def answer(self, output):
         """Returns the share of pixels of each class, 0..1, largest first, from logits, `(height, width, classes)`."""
-        predicted = np.asarray(output).argmax(-1)
-        shares = np.bincount(predicted.ravel(), minlength=len(self.task.classes)) / predicted.size
+        predicted = decided(output)
+        count = len(self.task.classes)
+        parts = (np.bincount(predicted[rows].ravel(), minlength=count) for rows in strips(*predicted.shape))
+        shares = sum(parts) / predicted.size
         names = distinct(self.task.classes)
         return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 
@@ -187,8 +213,13 @@ class Semantic(Rules):
         from keras_vit.plots import masks
         from keras_vit.plots.canvas import side_by_side
 
-        drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.task.classes)]
+        drawn = [masks.overlay(image, decided(output), self.task.classes)]
         if example is not None and "segmentation_masks" in example:
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.task.classes, self.task.first)
             drawn.append(truth)
         return side_by_side(drawn)  # prediction, truth
+
+
+def _are_shares(output):
+    """Returns whether the last axis of an output is probabilities already, as some exported files return them."""
+    return output.min() >= 0 and np.allclose(output.sum(-1), 1, atol=1e-2)
