@@ -199,6 +199,9 @@ def write_exports(
     onnx: Flag = False,
     openvino: Flag = False,
     job: Job = None,
+    tiles: Flag = False,
+    tile_size: Count = None,
+    overlap: Number = None,
     to: Folder = None,
     overwrite: Flag = False,
 ) -> None:
@@ -207,6 +210,9 @@ def write_exports(
     Args:
         onnx: Write ONNX too.
         openvino: Write OpenVINO's IR too.
+        tiles: Of Segment and Detect: say in the JSON files how large pictures are tiled, and tiles joined.
+        tile_size: As for predict.
+        overlap: As for predict.
         to: Folder to write to; the run's directory by default.
         overwrite: Replace what is there.
     """
@@ -214,9 +220,10 @@ def write_exports(
 
     model = trained.load_run(run, job=job)
     others = {"onnx": onnx, "openvino": openvino}
+    tiling = _tiling(tiles, tile_size, overlap)
     named = [{"onnx": "ONNX", "openvino": "OpenVINO's IR"}[name] for name, chosen in others.items() if chosen]
     say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *named])}")
-    for report in results.export(model, to, quantize=quantize, overwrite=overwrite, **others):
+    for report in results.export(model, to, quantize=quantize, tiles=tiling, overwrite=overwrite, **others):
         print(report)
 
 

@@ -1,7 +1,6 @@
 """Applies a trained model to image files, or to texts."""
 
 import collections
-import dataclasses
 import os
 import pathlib
 import sys
@@ -14,6 +13,7 @@ from keras_vit.runs.passage import Output, outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.runs.translated import translations
+from keras_vit.runs.whole_pictures import NotReadError, in_tiles, is_large
 from keras_vit.utils import checks, extras, progress
 from keras_vit.utils.clip_files import frame_size, is_clip
 from keras_vit.utils.files import replacing
@@ -125,8 +125,7 @@ def predictions(
         ValueError: As `predict`, but for unreadable files.
     """
     checks.positive(top=top)
-    trained = load_run(target)
-    trained = trained if tiles is None else dataclasses.replace(trained, tiles=tiles)
+    trained = in_tiles(load_run(target), tiles)
     task, kind = trained.task, output_files.KINDS.get(trained.task.gives, output_files.USUAL)
     if draws_images(trained):
         raise ValueError(
@@ -162,10 +161,14 @@ def predictions(
                 continue
             if keeps and task.gives == "boxes" and not task.whole:
                 output = output_files.in_photo(output, source, trained.about.rule)
-            for file, save in place(path).items() if place else ():
-                with replacing(file) as temporary:
-                    save(task, output, source, temporary)
-            answer = task.listed(output, top)
+            try:
+                for file, save in place(path).items() if place else ():
+                    with replacing(file) as temporary:
+                        save(task, output, source, temporary)
+                answer = task.listed(output, top)
+            except NotReadError as error:  # of a large picture, which is read as its mask is written
+                yield path, None, error
+                continue
             if paths:
                 add(kind.entries(task, output, path, answer, source))
             yield path, answer, None
@@ -221,9 +224,11 @@ def _place(task, kind, files, folder, resume):
             f"Received: to={str(folder)!r} with {name}"
         )
     saves = {kind.ending: kind.save, **kind.beside}
+    large = {path for path in files if kind.large and is_large(task, path)}
 
     def place(path):
-        return {folder / f"{path.stem}{ending}": save for ending, save in saves.items()}
+        every = {".tif": kind.large} if path in large else saves
+        return {folder / f"{path.stem}{ending}": save for ending, save in every.items()}
 
     targets = [target for path in files for target in place(path)]
     _check_different([target.name for target in targets], "for files in one folder")

@@ -12,6 +12,10 @@ from keras_vit.utils.resampling import resize_matrix
 from keras_vit.utils.tiles import OVERLAP, tiled
 
 DEFAULTS = {"size": None, "overlap": OVERLAP, "step": 1}
+JOINS = {  # by what a task gives, for those who use an exported file
+    "masks": "where tiles overlap, the mean of their logits, weighted by a ramp that rises to 1 over the overlap",
+    "boxes": "of boxes of one class from different tiles, the best of those that are alike or inside one another",
+}
 MOST = 1 / 2  # overlap: with more, a place would be in three tiles of a line
 
 
@@ -42,6 +46,14 @@ class InTiles:
     def tiling(self):
         """All options of `tiles`, defaults included."""
         return {**DEFAULTS, **(self.tiles if isinstance(self.tiles, dict) else {})}
+
+    def tiles_facts(self, size):
+        """Returns what a user of an exported file needs to know to use it on tiles, a dictionary of plain values.
+
+        Args:
+            size: `(height, width, channels)` of the images that the model takes.
+        """
+        return {**self.tiling, "size": [*tile_of(self.tiling, size)], "join": JOINS[self.gives]}
 
     def tiles_of(self, model):
         """Returns the options `tiles` by which tiles begin at the patches of a model; they are as they were without."""

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from keras_vit.utils import progress
+from keras_vit.utils.images import MOST_PIXELS
 
 OVERLAP = 1 / 4  # of a tile's side, at least, with the next one
 AT_ONCE = 2**18  # pixel values that the function is given at once, or one tile
@@ -21,7 +22,7 @@ def tiled(function, size, overlap=OVERLAP, finish=None, beside=None, step=1):
 
     Images smaller than a tile are continued by their last pixels. Where tiles overlap, the weight of each falls
     linearly to its edge, so that there is no seam. Besides an image and its output, memory holds a few tiles and one
-    row of them.
+    row of them. It takes a list of pictures with `read` too; of one over `MOST_PIXELS`, it returns a `LargeMask`.
 
     Args:
         function: From images, `(batch, height, width, channels)`, to outputs, an array of
@@ -39,21 +40,30 @@ def tiled(function, size, overlap=OVERLAP, finish=None, beside=None, step=1):
     def of_any_size(images):
         others = {name: np.asarray(rows) for name, rows in images.items()} if isinstance(images, dict) else {}
         images = others.pop("images", images)
-        sides = images.shape[1:3]
-        if tuple(sides) == tuple(size[:2]) and not (beside and others):
+        sides = images[0].shape[:2]
+        if isinstance(images, np.ndarray) and sides == tuple(size[:2]) and not (beside and others):
             found = _run(function, images, others)
             return found if finish is None else np.stack([finish(output) for output in found])
-        missing = [(0, max(tile - side, 0)) for tile, side in zip(size, sides)]
-        found = None
-        for i, image in enumerate(images):
+
+        def finished(i):
+            """Yields the rows of the output of an image, without those of what continues it."""
             first, own = 0, {name: rows[i : i + 1] for name, rows in others.items()}
-            image = np.pad(image, [*missing, (0, 0)], "edge") if np.any(missing) else image
+            missing = [(0, max(tile - side, 0)) for tile, side in zip(size, sides)]
+            image = np.pad(images[i], [*missing, (0, 0)], "edge") if beside and np.any(missing) else images[i]
             for rows in rows_of(function, image, size, overlap, step, own, beside):
-                scale = rows.shape[1] // image.shape[1]
+                scale = rows.shape[1] // max(sides[1], size[1])
                 rows = rows[: scale * sides[0] - first, : scale * sides[1]]
-                rows = rows if finish is None else finish(rows)
+                first += len(rows)
+                yield scale * sides[0], rows if finish is None else finish(rows)
+
+        if not isinstance(images, np.ndarray) and math.prod(sides) > MOST_PIXELS:
+            return [LargeMask(sides, (rows for _, rows in finished(i))) for i in range(len(images))]
+        found = None
+        for i in range(len(images)):
+            first = 0
+            for height, rows in finished(i):
                 if found is None:
-                    found = np.empty((len(images), scale * sides[0], *rows.shape[1:]), rows.dtype)
+                    found = np.empty((len(images), height, *rows.shape[1:]), rows.dtype)
                 found[i, first : first + len(rows)] = rows
                 first += len(rows)
         return found
@@ -61,11 +71,37 @@ def tiled(function, size, overlap=OVERLAP, finish=None, beside=None, step=1):
     return of_any_size
 
 
+class LargeMask:
+    """Class indices of a picture that is too large for memory, uint8: rows are computed when they are asked for, once.
+
+    Args:
+        shape: `(height, width)`.
+        rows: Iterator of some rows each, from top to bottom.
+    """
+
+    def __init__(self, shape, rows):
+        self.shape = tuple(shape)
+        self.rows = rows
+        self.counts = np.zeros(256, "int64")  # pixels of each class, in the rows until now
+
+    def __iter__(self):
+        """Yields some rows at a time, `(rows, width)`."""
+        for rows in self.rows:
+            self.counts += np.bincount(rows.ravel(), minlength=256)
+            yield rows
+
+    def counted(self):
+        """Returns the number of pixels of each class, `(256,)`, once all rows are computed."""
+        for _ in self:
+            pass
+        return self.counts
+
+
 def rows_of(function, picture, size, overlap=OVERLAP, step=1, others=None, beside=None):
     """Yields the blended rows of a picture's output from top to bottom, as soon as no other tile changes them.
 
-    They are float32 `(rows, scale * width, channels)`, as many as one tile has at most. The picture is at least as
-    large as a tile, or one with `read`, which is continued by its last pixels. Arguments are those of `tiled`.
+    They are float32 `(rows, scale * width, channels)`, as many as one tile has at most. What is smaller than a tile is
+    continued, and so is its output. Arguments are those of `tiled`.
     """
     top, total = 0, None
     width = max(picture.shape[1], size[1])

@@ -20,25 +20,40 @@ def boxes_of(function, size, tiling, several=False):
         tiling: As `InTiles.tiling` returns it.
         several: As in `likely`.
     """
-    tile = tile_of(tiling, size)
-    fit = fitted(function, tile, size)
+    find = found_by(function, size, tiling, several)
 
     def of_picture(picture):
-        found, corners, classes = [], [], 0
-        outputs = outputs_of(fit, picture, (*tile, size[2]), tiling["overlap"], tiling["step"])
-        for number, ((y, x), output) in enumerate(outputs):
-            output, classes = np.array(output, "float64"), output.shape[-1] - EDGES
-            if not np.isfinite(output).all():
-                raise FloatingPointError("The model must return finite numbers. Received: NaN or infinity")
-            edges, labels, scores = likely(output, 0, several)
-            edges = np.clip(edges * np.tile(tile, 2) + (y, x, y, x), 0, np.tile(picture.shape[:2], 2))
-            seen = (scores > 0) & (edges[:, 2] > edges[:, 0]) & (edges[:, 3] > edges[:, 1])  # not beyond the picture
-            found.append((edges[seen], labels[seen], scores[seen], np.full(seen.sum(), number)))
-            corners.append((y, x, y + tile[0], x + tile[1]))
-        edges, labels, scores = joined(*map(np.concatenate, zip(*found)), corners, picture.shape[:2])
+        found, corners, classes = find(picture)
+        edges, labels, scores = joined(*found, corners, picture.shape[:2])
         boxes = np.zeros((len(edges), EDGES + classes))
         boxes[:, :EDGES] = edges / np.tile(picture.shape[:2], 2)
         boxes[np.arange(len(edges)), EDGES + labels] = scores
         return boxes
 
     return lambda pictures: [of_picture(picture) for picture in pictures]
+
+
+def found_by(function, size, tiling, several=False):
+    """Returns the function from a picture to what is found in its tiles, before it is joined.
+
+    These are arrays of the edges of the boxes in pixels of the picture, `(boxes, 4)`, their classes, scores and tiles,
+    `(boxes,)`; then the edges of all tiles, a list, and the number of classes. Arguments are those of `boxes_of`.
+    """
+    tile = tile_of(tiling, size)
+    fit = fitted(function, tile, size)
+
+    def find(picture):
+        found, corners, classes, ends = [], [], 0, np.tile(picture.shape[:2], 2)
+        outputs = outputs_of(fit, picture, (*tile, size[2]), tiling["overlap"], tiling["step"])
+        for number, ((y, x), output) in enumerate(outputs):
+            output, classes = np.array(output, "float64"), output.shape[-1] - EDGES
+            if not np.isfinite(output).all():
+                raise FloatingPointError("The model must return finite numbers. Received: NaN or infinity")
+            edges, labels, scores = likely(output, 0, several)
+            edges = np.clip(edges * np.tile(tile, 2) + (y, x, y, x), 0, ends)
+            seen = (scores > 0) & (edges[:, 2] > edges[:, 0]) & (edges[:, 3] > edges[:, 1])  # not beyond the picture
+            found.append((edges[seen], labels[seen], scores[seen], np.full(seen.sum(), number)))
+            corners.append((y, x, y + tile[0], x + tile[1]))
+        return [*map(np.concatenate, zip(*found))], corners, classes
+
+    return find

@@ -67,7 +67,7 @@ class Segment(InTiles, WithHead, ReadsTexts, Task):
         class_weights: Of `"semantic"`, whether to weight the cross-entropy of a class inversely to its share of the
             pixels.
         tiles: Of `"semantic"`, whether pictures larger than the model are predicted and scored at full size, in
-            overlapping tiles whose probabilities are blended, and not shrunk. `True`, or a dictionary: `"size"`, what
+            overlapping tiles whose logits are blended, and not shrunk. `True`, or a dictionary: `"size"`, what
             a tile covers in pixels of the picture, `(height, width)` or its longer side, by default what the model
             takes; `"overlap"`, the share of a tile's side that it has in common with the next one, 0 to 0.5, by default
             0.25; `"step"`, pixels of whose multiples tiles begin, by default a patch. Training does not use it.

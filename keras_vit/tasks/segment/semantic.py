@@ -1,5 +1,7 @@
 """The rules of semantic segmentation: a class for every pixel."""
 
+import math
+
 import keras
 import numpy as np
 
@@ -16,7 +18,7 @@ from keras_vit.tasks.segment.query_loss import QueryLoss
 from keras_vit.tasks.segment.rules import Rules
 from keras_vit.tasks.shown import percent
 from keras_vit.utils.images import mask_pixels, strips
-from keras_vit.utils.tiles import tiled
+from keras_vit.utils.tiles import LargeMask, tiled
 from keras_vit.utils.warned import warn
 
 MOST = 254  # classes: masks are bytes, and 255 is void
@@ -161,30 +163,26 @@ class Semantic(Rules):
     def in_tiles(self, function, size):
         """Returns the function from pictures to class indices, uint8 `(pictures, rows, columns)`: see `decided`.
 
-        What tiles have in common is the weighted mean of their probabilities, not of their logits: a tile that is sure
-        of nonsense at its edge has no more votes than its weight.
+        What tiles have in common is the weighted mean of their logits, which was as good as that of their probabilities
+        or better wherever it was measured: `benchmarks/tiles.py`.
         """
-        from scipy.special import softmax
-
         tiling = self.task.tiling
         tile = tile_of(tiling, size)
 
-        def shares_of(tiles):
+        def logits(tiles):
             output = np.asarray(function(tiles))
             if not np.isfinite(output).all():
                 raise FloatingPointError("The model must return finite numbers. Received: NaN or infinity")
-            shares = output if _are_shares(output) else softmax(output, -1)
-            return shares if shares.shape[1:3] == tile else resized(shares, tile)
+            output = np.log(np.maximum(output, 1e-7)) if _are_shares(output) else output
+            return output if output.shape[1:3] == tile else resized(output, tile)
 
-        fit = fitted(shares_of, tile, size)
+        fit = fitted(logits, tile, size)
         return tiled(fit, (*tile, size[2]), tiling["overlap"], finish=decided, step=tiling["step"])
 
     def answer(self, output):
         """Returns the share of pixels of each class, 0..1, largest first, from logits, `(height, width, classes)`."""
-        predicted = decided(output)
-        count = len(self.task.classes)
-        parts = (np.bincount(predicted[rows].ravel(), minlength=count) for rows in strips(*predicted.shape))
-        shares = sum(parts) / predicted.size
+        output = output if isinstance(output, LargeMask) else decided(output)
+        shares = _counts(output, len(self.task.classes)) / math.prod(output.shape)
         names = distinct(self.task.classes)
         return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 
@@ -218,6 +216,13 @@ class Semantic(Rules):
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.task.classes, self.task.first)
             drawn.append(truth)
         return side_by_side(drawn)  # prediction, truth
+
+
+def _counts(mask, count):
+    """Returns the number of pixels of each class of a mask, `(count,)`."""
+    if isinstance(mask, LargeMask):
+        return mask.counted()[:count]
+    return sum(np.bincount(mask[rows].ravel(), minlength=count) for rows in strips(*mask.shape))
 
 
 def _are_shares(output):
