@@ -9,9 +9,11 @@ from keras_vit.data.deep_source import WORDS
 from keras_vit.utils import bands, checks
 from keras_vit.utils.progress import passing
 from keras_vit.utils.value_range import ends, of_pairs, plain
+from keras_vit.utils.warned import warn
 
 PERCENT = (0.1, 99.9)  # of "percentiles"
 MOST = 2**22  # pixels that percentiles, mean and deviation are taken of: a regular grid of each image's
+FEW, MOST_LOST, LEAST_FILLED = 16, 0.05, 1 / 16  # images, shares: of a stated range there is a warning
 DIGITS = 6  # that are kept of percentiles, means and deviations, so that they are the same on every machine
 
 
@@ -43,6 +45,8 @@ def settled(recipe, source):
         raise ValueError(
             f"data.value_range must be a pair, or one for each of {source.bands} bands. Received: {checks.shown(pairs)}"
         )
+    if sample is None:
+        _warn_of_range(pairs, source.take(slice(FEW)), data)
     follows = {"data.value_range": pairs, "model.value_range": [list(pair) for pair in pairs]}
     return follows | {f"model.{name}": _share(sample, of_pairs(pairs), name) for name in asked}
 
@@ -73,6 +77,20 @@ def _passed(source, data):
     if not sample:
         raise ValueError("The training images must have a pixel with data in every band. Received: none")
     return lows, highs, np.concatenate(sample)
+
+
+def _warn_of_range(pairs, source, data):
+    """Warns of a stated range that clips many numbers of some images, or of which they fill little."""
+    low, high = ends(of_pairs(pairs))
+    lows, highs, sample = _passed(source, data)
+    outside = ((sample < low) | (sample > high)).mean(0)
+    filled = (np.minimum(highs, high) - np.maximum(lows, low)) / (high - low)
+    for i, (lost, share) in enumerate(zip(outside, filled), 1):
+        if lost > MOST_LOST or share < LEAST_FILLED:
+            warn(
+                f"In the first {len(source)} training images, band {i} has numbers from {lows[i - 1]:g} to "
+                f"{highs[i - 1]:g}, of which {lost:.0%} are outside of data.value_range, {pairs[i - 1]}, and clipped."
+            )
 
 
 def _measured(value_range, lows, highs, sample):

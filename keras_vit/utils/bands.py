@@ -12,6 +12,7 @@ from keras_vit.utils.raster import Raster
 from keras_vit.utils.value_range import of_pairs
 
 NAN, FILE = "nan", "file"  # words of `no_data`
+ANY = "any"  # all that cannot be a number of a picture: NaN, infinity, and the value that the file states
 KEPT = "bands"  # of a model's metadata: how its pictures are read
 
 
@@ -133,6 +134,11 @@ def drawn(metadata, count):
     return f"Pictures show bands {names[0]}, {names[1]} and {names[2]} in red, green and blue, each in its range."
 
 
+def count_of(path):
+    """Returns the number of bands of a picture in a file."""
+    return _raster(path, Reading(pages="bands")).shape[2]
+
+
 def size_of(path):
     """Returns the `(height, width)` of a picture in a file, from its header."""
     return deep_files.opened(path, "bands").shape[:2]
@@ -164,6 +170,9 @@ def is_unknown(values, no_data, stated):
         no_data: As in `Reading`.
         stated: The value that the file states, or `None`.
     """
+    if no_data == ANY:
+        known = is_unknown(values, FILE, stated)
+        return ~np.isfinite(values) if known is None else ~np.isfinite(values) | known
     value = {NAN: math.nan, FILE: stated}.get(no_data, no_data)
     if value is None:
         return None

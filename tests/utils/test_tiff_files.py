@@ -259,3 +259,12 @@ def test_a_circle_of_pages(tmp_path, count, back):
     data[places[-1] : places[-1] + 4] = data[places[back] : places[back] + 4]
     path.write_bytes(data)
     refused(path, "its list of pages is a circle")
+
+
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_planes_are_no_other_axes(tmp_path, channels):
+    values = BANDS[:channels]
+    path = written(tmp_path / "a.tif", values, photometric="minisblack", planarconfig="separate")
+    windows_agree(deep_files.opened(path, pages="bands"), values.transpose(1, 2, 0))
+    path = written(tmp_path / "b.tif", values.transpose(1, 2, 0), photometric="minisblack", planarconfig="contig")
+    windows_agree(deep_files.opened(path, pages="bands"), values.transpose(1, 2, 0))
