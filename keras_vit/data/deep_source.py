@@ -71,6 +71,7 @@ def of_files(source, data):
         counts.setdefault(header.bands, path)
     for path in set(paths) - {*deep}:
         counts.setdefault(bands.count_of(path), path)
+    _check_depths(paths, dict(zip(deep, headers)))
     if data.bands is not None:
         for path in counts.values():
             bands.check_bands(path, bands.reading_of(data))
@@ -82,6 +83,19 @@ def of_files(source, data):
             f"{one} in {shown(first)!r} and {other} in {shown(second)!r}"
         )
     return dataclasses.replace(source, bands=next(iter(counts)))
+
+
+def _check_depths(paths, headers):
+    """Raises ValueError for pictures of 8 bits among others, which no range fits."""
+    eight, more = {}, {}
+    for path in paths:
+        found = headers[path].dtype != "u1" if path in headers else deep_files.is_deep(path)
+        (more if found else eight).setdefault("path", path)
+    if eight and more:
+        raise ValueError(
+            f"Pictures of 8 bits and of more must not be mixed. Received: {shown(eight['path'])!r} of 8 bits and "
+            f"{shown(more['path'])!r} of more"
+        )
 
 
 def check_model(model, data):

@@ -11,6 +11,7 @@ from keras_vit.models.backbone import check_plain
 from keras_vit.models.dit import EMPTY, classes_of, reads_texts, words_of
 from keras_vit.models.inputs import CLIPS, metadata_of
 from keras_vit.models.kinds import NAMELESS
+from keras_vit.models.metadata import metadata
 from keras_vit.models.outputs import check_known
 from keras_vit.models.schedules import SCHEDULE, SHIFT
 from keras_vit.models.unknown import NEIGHBOURS
@@ -142,7 +143,7 @@ def _of_images(about, shape):
         "range": None if about.range is None else np.transpose(about.range).tolist(),  # of bands a pair for each
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
-    if kept := metadata_of(about.model).get(KEPT):
+    if kept := metadata(about.model).get(KEPT):
         entry |= {"channels": None, "bands": kept}
     frames = {"frames": frames_rule(about.model)} if len(shape) == CLIPS - 1 else {}
     return {"input": entry, "preprocessing": about.rule, **frames}

@@ -9,10 +9,11 @@ import numpy as np
 from keras_vit.utils import checks, deep_files
 from keras_vit.utils.images import MOST_OBLONG, MOST_PIXELS, encoded, opened, plain_pixels
 from keras_vit.utils.raster import Raster
-from keras_vit.utils.value_range import of_pairs
+from keras_vit.utils.value_range import by_band, of_pairs
 
 NAN, FILE = "nan", "file"  # words of `no_data`
 ANY = "any"  # all that cannot be a number of a picture: NaN, infinity, and the value that the file states
+MOST_OF_EIGHT = 2 * 255  # a range that ends beyond is not one of pictures of 8 bits
 KEPT = "bands"  # of a model's metadata: how its pictures are read
 
 
@@ -132,6 +133,22 @@ def drawn(metadata, count):
         return ""
     names = [str(name) for name in (reading.bands or range(1, count + 1))[:3]]
     return f"Pictures show bands {names[0]}, {names[1]} and {names[2]} in red, green and blue, each in its range."
+
+
+def check_depth(path, value_range):
+    """Raises ValueError for a picture of 8 bits where a model takes numbers that these cannot be.
+
+    Args:
+        path: The file.
+        value_range: The model's range, with numbers for each band; of any other range nothing is checked.
+    """
+    if not by_band(value_range) or max(value_range[1]) <= MOST_OF_EIGHT:
+        return
+    if not deep_files.is_deep(path) or deep_files.opened(path, "bands").dtype == "uint8":
+        raise ValueError(
+            f"{os.fsdecode(path)!r} must have more than 8 bits for a model of numbers up to {max(value_range[1]):g}. "
+            "Received: 8 bits"
+        )
 
 
 def count_of(path):

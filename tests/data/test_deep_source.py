@@ -154,3 +154,11 @@ def test_weights_of_bands_need_a_range():
         deep_source.check_model(of_bands, Data())
     deep_source.check_model(of_bands, Data(value_range=(0, 9)))
     deep_source.check_model(keras_vit.vit(**small), Data())
+
+
+def test_eight_bits_among_more_are_refused(folder):
+    tifffile.imwrite(
+        folder / "b" / "8.tif", VALUES[0].astype("uint8"), photometric="minisblack", planarconfig="separate"
+    )
+    with pytest.raises(ValueError, match="must not be mixed. Received: '.*8.tif' of 8 bits and '.*' of more"):
+        load(folder, value_range=RANGE)

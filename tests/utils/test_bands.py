@@ -117,3 +117,7 @@ def test_eight_bits(tmp_path):
     with pytest.raises(ValueError, match="must have 8 bits for a model of pixels from 0 to 255. Received: uint16"):
         bands.check_eight(tif(tmp_path / "b.tif"))
     assert bands.size_of(tmp_path / "b.tif") == (20, 30)
+    bands.check_depth(tmp_path / "b.tif", ((0, 0), (9, 60_000)))
+    bands.check_depth(tmp_path / "a.tif", (0, 60_000))
+    with pytest.raises(ValueError, match="a.tif' must have more than 8 bits for a model of numbers up to 60000"):
+        bands.check_depth(tmp_path / "a.tif", ((0, 0), (9, 60_000)))
