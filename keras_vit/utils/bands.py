@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_vit.utils import checks, deep_files
-from keras_vit.utils.images import MOST_OBLONG, MOST_PIXELS, encoded, opened, plain_pixels
+from keras_vit.utils.images import GRAY_MODES, MOST_OBLONG, MOST_PIXELS, encoded, opened, plain_pixels
 from keras_vit.utils.raster import Raster
 from keras_vit.utils.value_range import by_band, of_pairs
 
@@ -152,8 +152,11 @@ def check_depth(path, value_range):
 
 
 def count_of(path):
-    """Returns the number of bands of a picture in a file."""
-    return _raster(path, Reading(pages="bands")).shape[2]
+    """Returns the number of bands of a picture in a file, from its header."""
+    if deep_files.is_deep(path):
+        return deep_files.opened(path, "bands").shape[2]
+    with opened(encoded(path)) as image:
+        return _colors(image)
 
 
 def size_of(path):
@@ -221,5 +224,10 @@ def _raster(path, reading):
     if deep_files.is_deep(path):
         return deep_files.opened(path, reading.pages)
     with opened(encoded(path)) as image:
-        pixels = plain_pixels(image, 1 if image.mode in ("1", "L", "LA") else 3)
+        pixels = plain_pixels(image, _colors(image))
     return Raster(pixels.shape, pixels.dtype, lambda top, left, height, width: pixels, pixels.shape[:2])
+
+
+def _colors(image):
+    """Returns the number of bands of a Pillow image of 8 bits."""
+    return 1 if image.mode in GRAY_MODES else 3

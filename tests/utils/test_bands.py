@@ -51,6 +51,9 @@ def test_pictures_of_bytes(tmp_path):
     colors = VALUES[:3].astype("uint8").transpose(1, 2, 0)
     Image.fromarray(colors).save(tmp_path / "a.png")
     np.testing.assert_array_equal(bands.read(tmp_path / "a.png", Reading()), colors)
+    assert bands.count_of(tmp_path / "a.png") == 3
+    Image.fromarray(colors[..., 0]).save(tmp_path / "b.png")
+    assert bands.count_of(tmp_path / "b.png") == bands.read(tmp_path / "b.png", Reading()).shape[2] == 1
 
 
 def test_pixels_without_data_change_no_others(tmp_path):
