@@ -59,7 +59,7 @@ def tell(recipe, verbose=True):
     names = recipe.data.bands or range(1, len(pairs) + 1)
     print("bands: " + ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in zip(names, pairs)))
     if recipe.model.get("weights") and len(pairs) != 3:
-        print(f"The first weights, of three channels, are repeated for {len(pairs)} bands, and divided as often.")
+        print(f"First weights of one or three channels are repeated for {len(pairs)} bands, and divided as often.")
 
 
 def _passed(source, data):
