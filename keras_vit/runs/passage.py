@@ -12,7 +12,7 @@ from keras_vit.runs import whole_pictures
 from keras_vit.runs.trained import Trained
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training.devices import need_tensorflow
-from keras_vit.utils import reading
+from keras_vit.utils import bands, deep_files, reading
 from keras_vit.utils.images import encoded
 from keras_vit.utils.tiles import LargeMask
 
@@ -57,9 +57,7 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
 
     def read(path):
         pixels = passage.read(path)
-        if hasattr(pixels, "read"):  # by windows: its header is all that was read
-            return pixels, keeps and pixels.shape[:2]
-        return pixels, keeps and keeps(path if clips else encoded(path))
+        return pixels, keeps and (pixels.shape[:2] if hasattr(pixels, "read") else _kept(path, keeps, clips))
 
     for batch in reading.batches(read, files, passage.count, ahead=passage.ahead):
         sources = {i: source for i, (_, source) in batch.pixels.items()}
@@ -103,6 +101,13 @@ def reader(trained, several=False):
     from keras_vit.data.readers import image_files
 
     return image_files.reader(trained.size, trained.recipe.data)
+
+
+def _kept(path, keeps, clips):
+    """Returns what `keeps` keeps of a file; of a picture of bands it is the size."""
+    if clips:
+        return keeps(path)
+    return bands.size_of(path) if deep_files.is_named(path) else keeps(encoded(path))
 
 
 def _passage(trained, count, finish):

@@ -22,11 +22,16 @@ MOST_BYTES = 2**31  # of a picture that is decoded whole
 GRAY16, COLORS16 = 0, {2: "RGB", 4: "gray with alpha", 6: "RGB with alpha"}  # of PNG
 
 
+def is_named(path):
+    """Returns whether a path ends like that of a TIFF or an array."""
+    return os.fsdecode(path).lower().endswith(ENDINGS)
+
+
 def is_deep(path):
     """Returns whether a path names a file that `opened` reads: by its ending, or a PNG whose header says 16 bits."""
-    name = os.fsdecode(path).lower()
-    if name.endswith(ENDINGS):
+    if is_named(path):
         return True
+    name = os.fsdecode(path).lower()
     if not name.endswith((".png", ".apng")) or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:

@@ -74,6 +74,7 @@ class Detect(InTiles, WithHead, Task):
             `Segment`. Objects should fit into the overlap; larger ones are put together from their pieces.
     """
 
+    any_range = True
     targets = ("bounding_boxes",)
     best = ("val_map50", "max")
     gives = "boxes"
