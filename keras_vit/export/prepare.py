@@ -3,6 +3,7 @@
 import importlib.util
 
 import keras
+import numpy as np
 
 from keras_vit.layers import TimeEmbedding
 from keras_vit.models.autoencoder import AUTOENCODER, takes_latents
@@ -10,11 +11,13 @@ from keras_vit.models.backbone import check_plain
 from keras_vit.models.dit import EMPTY, classes_of, reads_texts, words_of
 from keras_vit.models.inputs import CLIPS, metadata_of
 from keras_vit.models.kinds import NAMELESS
+from keras_vit.models.metadata import metadata
 from keras_vit.models.outputs import check_known
 from keras_vit.models.schedules import SCHEDULE, SHIFT
 from keras_vit.models.unknown import NEIGHBOURS
 from keras_vit.preparing.clip_preparation import frames_rule
 from keras_vit.utils import extras, files
+from keras_vit.utils.bands import KEPT
 from keras_vit.utils.weights_digest import WEIGHTS, weights_digest
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
@@ -128,6 +131,7 @@ def facts(about, labels, probabilities=False):
         **({"preprocessing": None} if takes_latents(about.model) else {}),
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if about.thresholds is None else {"thresholds": about.thresholds}),
+        **({"tiles": stated["tiles"]} if "tiles" in (stated := metadata(about.model)) else {}),
         **({"unknown": rule} if applies else {}),
         **getattr(about.model.layers[-1], "export_facts", lambda output_shape: {})(about.model.output_shape),
         WEIGHTS: weights_digest(about.model),
@@ -137,9 +141,11 @@ def facts(about, labels, probabilities=False):
 def _of_images(about, shape):
     entry = {
         "shape": [None, *shape],
-        "range": None if about.range is None else list(about.range),
+        "range": None if about.range is None else np.transpose(about.range).tolist(),  # of bands a pair for each
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
+    if kept := metadata(about.model).get(KEPT):
+        entry |= {"channels": None, "bands": kept}
     frames = {"frames": frames_rule(about.model)} if len(shape) == CLIPS - 1 else {}
     return {"input": entry, "preprocessing": about.rule, **frames}
 
