@@ -87,6 +87,9 @@ def test_what_is_refused(folder):
     with pytest.raises(ValueError, match="9.tif' has pixels of NaN, .* data.no_data='nan'"):
         load(folder, value_range=RANGE)
     assert len(load(folder, value_range=RANGE, no_data="nan")[0]) == 9
+    for other in (-9999, "file"):
+        with pytest.raises(ValueError, match="9.tif' has pixels of NaN, .* Received: data.no_data="):
+            load(folder, value_range=RANGE, no_data=other)
     with pytest.raises(ValueError, match="data.value_range is for folders of pictures, and arrays of them"):
         sources.load(Data(value_range=(0, 1)), "all")
 
