@@ -144,18 +144,22 @@ def on_data(recipe, train=None, validation=None):
     Data, task and model are checked against each other. Everything later reads `recipe.task`.
     """
     from keras_vit.data import sources
+    from keras_vit.data.windows import cutting
 
     if (train is None) != (validation is None):
         only = "train" if validation is None else "validation"
         raise ValueError(f"`train` and `validation` must be given together. Received: `{only}` alone")
     train, validation = sources_of(recipe, train, validation)
     arguments = _arguments(recipe)
-    task = recipe.task.on(train, arguments)
-    other = recipe.task.on(validation, {**arguments, "num_classes": None})  # compared with `train` next
+    cut = recipe, recipe.task.data_shape(_image_shape(arguments))  # of large pictures, with `data.crops_per_image`
+    seen, measured = (cutting.grid(source, *cut) for source in (train, validation))
+    task = recipe.task.on(seen, arguments)
+    other = recipe.task.on(measured, {**arguments, "num_classes": None})  # compared with `train` next
     sources.same_classes(task.classes, other.classes)
     splits.warn_of(task, recipe, train, validation)
     task.tally()  # names what is not defined or not installed
-    return dataclasses.replace(settled(recipe, train), task=task), task.read(train, True), task.read(validation)
+    train = cutting.crops(train, task, *cut)
+    return dataclasses.replace(settled(recipe, train), task=task), task.read(train, True), task.read(measured)
 
 
 def sources_of(recipe, train=None, validation=None):

@@ -7,6 +7,7 @@ from keras_vit.data.readers.box_arrays import have_area
 from keras_vit.models.outputs import ignored
 
 ROUNDING = 1e-4  # of a box's area, by which less of it may seem to be inside
+SLIVER = 0.01  # pixels: what is thinner is outside
 PARTS = 8  # steps of a crop's side in which `most_in_crop` moves it
 CELLS = 2**22  # places of crops that it counts at once, at most
 
@@ -36,7 +37,7 @@ def cut(boxes, shape, start, size, visible, most=None):
     if most is not None and (classes >= 0).sum() > most:
         smallest = np.argsort(np.where(classes >= 0, -seen, np.inf), kind="stable")[most : (classes >= 0).sum()]
         classes[smallest] = ignored(classes[smallest])
-    kept = have_area(shares)
+    kept = have_area(shares) & ((inside[:, 2:] - inside[:, :2]) > SLIVER).all(axis=1)
     return np.concatenate([shares[kept], classes[kept, None]], axis=1).astype("float32")
 
 

@@ -9,8 +9,6 @@ from keras_vit.data.windows import boxes, places, plan
 from keras_vit.data.windows.source import BOXES, MASKS, Crops, Grid
 from keras_vit.utils import checks
 
-TARGETS = {"labels", "multilabels", MASKS, BOXES}  # that a crop has too
-
 
 def crops(pictures, task, recipe, shape):
     """Returns the source of random crops for training; of a recipe without `crops_per_image`, the pictures.
@@ -45,11 +43,11 @@ def crops(pictures, task, recipe, shape):
     return draft
 
 
-def grid(pictures, task, recipe, shape, every=False):
+def grid(pictures, recipe, shape, every=False):
     """Returns the source of a fixed grid of crops for evaluation; of a recipe without `crops_per_image`, the pictures.
 
     Args:
-        pictures, task, recipe, shape: As in `crops`.
+        pictures, recipe, shape: As in `crops`.
         every: Whether to take all crops that cover a picture. Else at most `crops_per_image` of each are taken, always
             the same, drawn from these.
     """
@@ -65,7 +63,7 @@ def grid(pictures, task, recipe, shape, every=False):
         starts.append(found)
     of = np.repeat(np.arange(len(starts)), [*map(len, starts)])
     fields = _fields(pictures)
-    fields |= {name: value[of] for name, value in fields.items() if name in ("images", "groups", "digests") and value is not None}
+    fields |= {name: fields[name][of] for name in ("images", "groups", "digests") if fields[name] is not None}
     fields["targets"] = {name: column[of] for name, column in pictures.targets.items() if name != BOXES}
     starts = np.concatenate(starts)
     if BOXES in pictures.targets:
@@ -78,3 +76,29 @@ def grid(pictures, task, recipe, shape, every=False):
     if MASKS in pictures.targets:
         vars(source)["mask_counts"] = pictures.mask_counts[of]  # of their pictures: which classes there are
     return source
+
+
+def _fields(pictures):
+    """Returns the fields of a `Source`, a dictionary."""
+    return {field.name: getattr(pictures, field.name) for field in dataclasses.fields(Source)}
+
+
+def _size(pictures, data, shape):
+    """Returns `(height, width, channels)` of a crop; raises ValueError for data of which there are no crops."""
+    if type(pictures) is not Source:
+        raise ValueError(
+            "data.crops_per_image is for pictures in a folder, and for arrays: not for clips, texts or TFRecord files. "
+            f"Received: data.source={data.source!r}"
+        )
+    if "references" in pictures.targets:
+        raise ValueError(
+            "A crop has no reference of its own. Received: data.crops_per_image="
+            f"{data.crops_per_image} with pictures that have references"
+        )
+    return (*(checks.pair("data.crops_size", data.crops_size) if data.crops_size else shape[:2]), shape[2])
+
+
+def _shapes(pictures):
+    """Returns the `(height, width)` of each picture, int64 `(pictures, 2)`."""
+    sizes = [size for _, size in pictures.sizes()]
+    return np.array(sizes if len(sizes) == len(pictures) else sizes * len(pictures), "int64").reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Pictures and masks of which windows are read: from tiles, strips and arrays directly, of other files by decoding them.
+"""Pictures and masks of which windows are read: from tiles, strips and arrays; of other files by decoding them.
 
 What must be decoded whole is decoded once for several crops and kept, up to `KEPT` bytes; `source` draws the crops of
 an epoch in groups of pictures that fit.
@@ -24,6 +24,7 @@ TOO_LARGE = (
     f"is too large: it has more than {images.MOST_PIXELS // 10**6} million pixels, and its format has no windows. Save "
     "it as a tiled TIFF"
 )
+MARGIN = 16  # pixels around a window of a JPEG: a block of its colors
 FEW = 4  # crops of a JPEG, up to which windows are quicker than to decode all of it once
 
 
@@ -60,7 +61,7 @@ def opened(item, size, channels, crops):
         raise ValueError(f"{_name(item)} {TOO_LARGE}.")
     shape, dtype = (*size, channels), np.dtype("uint8")
     if large or (is_jpeg and crops <= FEW):
-        return Picture(shape, dtype, _jpeg_windows(item, channels))
+        return Picture(shape, dtype, _jpeg_windows(item, size, channels))
     return Picture(shape, dtype, _decoding(lambda: _pixels(item, channels)), decoded=True)
 
 
@@ -98,14 +99,21 @@ def _decoding(decode):
     return read
 
 
-def _jpeg_windows(item, channels):
-    """Returns the function `Picture.read` of a JPEG: it is decoded down to the window, and only that is kept."""
+def _jpeg_windows(item, size, channels):
+    """Returns the function `Picture.read` of a JPEG: it is decoded down to the window, and only that is kept.
+
+    The decoder interpolates colors from their neighbors, which it does not know at the edge of what it decodes: a
+    margin is decoded too, and cut off.
+    """
 
     def read(top, left, height, width):
         data = item if isinstance(item, bytes) else images.encoded(item, math.inf)
+        start = max(top - MARGIN, 0), max(left - MARGIN, 0)
+        end = min(top + height + MARGIN, size[0]), min(left + width + MARGIN, size[1])
         with tf.device("CPU"):
             _, box = decoding.opened(tf.constant(data), channels, tf.constant(images.orientation(data)))
-            return box(tf.constant([top, left]), tf.constant([height, width])).numpy()
+            pixels = box(tf.constant(start), tf.constant(end) - tf.constant(start)).numpy()
+        return pixels[top - start[0] :, left - start[1] :][:height, :width]
 
     return read
 

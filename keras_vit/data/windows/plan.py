@@ -18,7 +18,7 @@ class Plan:
         size: `(height, width)` of a crop, in pixels of the pictures.
         shapes: `(height, width)` of each picture, int64 `(pictures, 2)`.
         quotas: Crops of each picture in an epoch, int64 `(pictures,)`.
-        chances: Of each picture the probability that a crop is of one of the kinds before, `(pictures, kinds)`: 0 first.
+        chances: Of each picture the probability that a crop is of one of the kinds before, `(pictures, kinds)`.
         ends: End of the regions of each picture and kind among `regions`, `(pictures, kinds)`; as `chances` they follow
             each other, and kind 0 has none.
         regions: Top, left, bottom and right of all regions in pixels, `(regions, 4)`.

@@ -59,6 +59,15 @@ class Windows(Source):
             return opened_mask(self.pictures.targets[MASKS][place], size)
         return opened(self.pictures.images[place], size, self.size[2], self.windows_each)
 
+    def check(self):
+        """Raises ValueError, with the name of the file, if a window could not be read."""
+        if self._faults:
+            raise ValueError(self._faults[0])
+
+    @functools.cached_property
+    def _faults(self):
+        return []
+
     @property
     def windows_each(self):
         """Windows that are read of a picture in one pass over the data, on average."""
@@ -83,11 +92,16 @@ class Windows(Source):
 
         def read(places, starts):
             pairs = [*zip(places.tolist(), starts.tolist())]
-            return [np.stack([window(name, *pair) for pair in pairs]) for name in names]
+            try:
+                return [np.stack([window(name, *pair) for pair in pairs]) for name in names]
+            except (ValueError, OSError) as error:
+                self._faults.append(str(error))
+                raise
 
         def look_up(places, starts):
             found = tf.numpy_function(read, [places, starts], [tf.uint8] * len(names), stateful=False)
-            return {name: tf.ensure_shape(one, (None, *sizes[name])) for name, one in zip(names, found)}
+            windows = zip(names, tf.nest.flatten(found))
+            return {name: tf.ensure_shape(one, (None, *sizes[name])) for name, one in windows}
 
         return look_up
 
@@ -104,6 +118,7 @@ class Crops(Windows):
     plan: Plan = None
     visible: float = 0.5
     most: int | None = None
+    group: ClassVar[int] = GROUP  # bytes of decoded pictures whose crops are mixed
 
     def __len__(self):
         return int(self.plan.quotas.sum())
@@ -116,9 +131,9 @@ class Crops(Windows):
         """
         key, last = tf.stack([tf.cast(seed, "int64"), tf.cast(epoch, "int64")]), len(self.pictures) - 1
         order = tf.random.experimental.index_shuffle(tf.range(last + 1, dtype="int64"), key, last)
-        quotas, costs = (tf.gather(tf.constant(each, "int64"), order) for each in (self.plan.quotas, self._costs))
+        quotas, costs = (tf.gather(tf.constant(each, "int64"), order) for each in (self.plan.quotas, self.costs))
         ends = tf.cumsum(quotas)
-        groups = tf.cumsum(costs, exclusive=True) // GROUP
+        groups = tf.cumsum(costs, exclusive=True) // self.group
         first = tf.gather(ends - quotas, tf.searchsorted(groups, groups))  # crops before the group of each picture
         after = tf.gather(ends, tf.searchsorted(groups, groups, "right") - 1)
 
@@ -166,7 +181,7 @@ class Crops(Windows):
         return max(boxes.most_in_crop(*pair, self.size[:2]) for pair in zip(self.targets[BOXES], self.shapes))
 
     @functools.cached_property
-    def _costs(self):
+    def costs(self):
         """Bytes that each picture and its mask take while they are kept decoded; 0 where their windows are read."""
         names = [name for name in ("images", MASKS) if name == "images" or name in self.targets]
 
