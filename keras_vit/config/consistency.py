@@ -2,7 +2,7 @@
 
 import json
 
-from keras_vit.config import crops
+from keras_vit.config import cropping
 from keras_vit.models.options import check_names
 from keras_vit.utils import checks
 
@@ -48,6 +48,6 @@ def check_recipe(recipe):
     if isinstance(resize, tuple) and abs(resize[0] / image[0] - resize[1] / image[1]) * max(image) >= 1:
         raise ValueError(f"data.resize must enlarge both sides of image_size, {image}, alike. Received: {resize}")
     if recipe.data.crops_per_image is not None:
-        crops.check(recipe)
+        cropping.check(recipe)
     recipe.task.check(recipe)
     return recipe

@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from keras_vit.config.cropping import Cropping
 from keras_vit.tasks import Classify
 from keras_vit.tasks.base import Task
 from keras_vit.utils import checks
-from keras_vit.utils.checked import Checked, number, only_with
-
-CUT = "data.crops_per_image"
+from keras_vit.utils.checked import Checked, number
 
 
 @dataclass(frozen=True, repr=False)
-class Data(Checked):
+class Data(Cropping):
     """The source of the images, their splits and their size.
 
     `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or `"folder:PATH"`: class
@@ -35,12 +34,6 @@ class Data(Checked):
     crop_offset: Literal["round", "floor"] = "round"  # rounding of half pixels: as in timm, or in transformers
     method: Literal["bilinear", "bicubic", "area"] = "bilinear"  # interpolation at evaluation
     antialias: bool = True  # for all resizing, "inception" crops included; off in Google's code
-    # Random crops of each picture in an epoch, of pictures that are larger than the model: see `docs/crops.md`.
-    crops_per_image: int | None = only_with("crops_per_image", number(None, low=1), CUT)
-    crops_size: int | tuple[int, int] | None = only_with("crops_per_image", number(None, low=1), CUT)  # in pixels
-    crops_balanced: bool = only_with("crops_per_image", False, CUT)  # around pixels or objects of each class alike
-    crops_empty: float = only_with("crops_per_image", number(0.1, most=1), CUT)  # share drawn anywhere, for boxes
-    crops_visible: float = only_with("crops_per_image", number(0.5, low=0.01, most=1), CUT)  # least share of a box
 
 
 @dataclass(frozen=True, repr=False)

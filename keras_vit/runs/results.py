@@ -238,8 +238,7 @@ def _loaded(trained, split):
 
 def _met(trained, source):
     """Returns a source; ValueError unless it has what the task asks for, of the model's classes."""
-    from keras_vit.data import sources
-    from keras_vit.data.windows import cutting
+    from keras_vit.data import cutting, sources
 
     source = sources.aligned(source, trained.task.classes)
     source = cutting.grid(source, trained.bound, trained.task.data_shape(trained.size), every=True)

@@ -23,17 +23,13 @@ from keras_vit.utils.warned import warn
 def datasets(recipe: config.Recipe | str, *, train: Any = None, validation: Any = None) -> tuple:
     """Returns the training and the validation data of a recipe.
 
-    Each pass over the training data is one epoch, newly shuffled and augmented.
-
     Args:
         recipe: A `Recipe`, or a name.
-        train: Data to use in place of the recipe's: arrays in one tuple, such as `(images, labels)`; or a dataset of
-            TensorFlow, Keras or Hugging Face, which is read into memory: `docs/training.md` says what it may contain.
-        validation: The same for validation.
+        train, validation: Data to use in place of the recipe's, as in `fit`.
 
     Returns:
-        Two `tf.data.Dataset`s of `(x, y)` as Keras's `fit` takes them. For classification: images, and labels
-        `(batch, classes)` whose rows sum to one.
+        Two `tf.data.Dataset`s of `(x, y)` as Keras's `fit` takes them; each pass over the first is one epoch, newly
+        shuffled and augmented. For classification: images, and labels `(batch, classes)` whose rows sum to one.
 
     Raises:
         ValueError, FileNotFoundError: For data that is missing or does not fit the model.
@@ -143,8 +139,7 @@ def on_data(recipe, train=None, validation=None):
 
     Data, task and model are checked against each other. Everything later reads `recipe.task`.
     """
-    from keras_vit.data import sources
-    from keras_vit.data.windows import cutting
+    from keras_vit.data import cutting, sources
 
     if (train is None) != (validation is None):
         only = "train" if validation is None else "validation"

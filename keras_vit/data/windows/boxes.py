@@ -12,7 +12,7 @@ PARTS = 8  # steps of a crop's side in which `most_in_crop` moves it
 CELLS = 2**22  # places of crops that it counts at once, at most
 
 
-def cut(boxes, shape, start, size, visible, most=None):
+def cut(boxes, shape, start, size, visible):
     """Returns the boxes of a crop.
 
     Args:
@@ -22,7 +22,6 @@ def cut(boxes, shape, start, size, visible, most=None):
         size: `(height, width)` of the crop.
         visible: Least share of an object's area in the crop. Of an object with less, what is in the crop becomes a
             region to ignore.
-        most: Largest number of objects; those of the smallest area beyond it become regions to ignore. `None` for any.
 
     Returns:
         float32 `(boxes, 5)` in shares of the crop, without empty rows.
@@ -32,11 +31,8 @@ def cut(boxes, shape, start, size, visible, most=None):
     edges = whole - (*start, *start)
     inside = np.clip(edges, 0, (*size, *size))
     shares = (inside / (*size, *size)).astype("float32")
-    seen, classes = _area(inside), boxes[:, 4].copy()
-    classes = np.where((classes >= 0) & (seen < visible * _area(whole) * (1 - ROUNDING)), ignored(classes), classes)
-    if most is not None and (classes >= 0).sum() > most:
-        smallest = np.argsort(np.where(classes >= 0, -seen, np.inf), kind="stable")[most : (classes >= 0).sum()]
-        classes[smallest] = ignored(classes[smallest])
+    little = _area(inside) < visible * _area(whole) * (1 - ROUNDING)
+    classes = np.where(little & (boxes[:, 4] >= 0), ignored(boxes[:, 4]), boxes[:, 4])
     kept = have_area(shares) & ((inside[:, 2:] - inside[:, :2]) > SLIVER).all(axis=1)
     return np.concatenate([shares[kept], classes[kept, None]], axis=1).astype("float32")
 

@@ -112,12 +112,11 @@ class Crops(Windows):
 
     Attributes:
         plan: The `Plan` of an epoch.
-        visible, most: As in `boxes.cut`.
+        visible: As in `boxes.cut`.
     """
 
     plan: Plan = None
     visible: float = 0.5
-    most: int | None = None
     group: ClassVar[int] = GROUP  # bytes of decoded pictures whose crops are mixed
 
     def __len__(self):
@@ -158,7 +157,7 @@ class Crops(Windows):
 
         def boxes_of(places, starts):
             rows = [self._boxes_of(*pair) for pair in zip(places, starts)]
-            return boxes.padded(rows, self._most_boxes)
+            return boxes.padded(rows, self.most_boxes)
 
         def look_up(keys):
             places = keys[:, 0]
@@ -166,18 +165,18 @@ class Crops(Windows):
             items = read(places, starts)
             if BOXES in self.targets:
                 found = tf.numpy_function(boxes_of, [places, starts], "float32", stateful=False)
-                items[BOXES] = tf.ensure_shape(found, (None, max(self._most_boxes, 1), len(EMPTY)))
+                items[BOXES] = tf.ensure_shape(found, (None, max(self.most_boxes, 1), len(EMPTY)))
             return {**items, **{name: tf.gather(column, places) for name, column in others.items()}}
 
         return look_up
 
     def _boxes_of(self, place, start):
         objects, shape = self.targets[BOXES][place], self.shapes[place]
-        return boxes.cut(objects, shape, start, self.size[:2], self.visible, self.most)
+        return boxes.cut(objects, shape, start, self.size[:2], self.visible)
 
     @functools.cached_property
-    def _most_boxes(self):
-        """Rows of boxes that each crop has, empty ones too."""
+    def most_boxes(self):
+        """A number of boxes that no crop exceeds."""
         return max(boxes.most_in_crop(*pair, self.size[:2]) for pair in zip(self.targets[BOXES], self.shapes))
 
     @functools.cached_property

@@ -15,8 +15,8 @@ def rows(*pixels):
     return found
 
 
-def cut(objects, start=(100, 200), visible=0.5, most=None):
-    return boxes.cut(objects, SHAPE, start, SIZE, visible, most)
+def cut(objects, start=(100, 200), visible=0.5):
+    return boxes.cut(objects, SHAPE, start, SIZE, visible)
 
 
 def test_boxes_inside_are_in_shares_of_the_crop():
@@ -53,12 +53,6 @@ def test_regions_to_ignore_are_cut_too():
     """mmdetection#2810: `gt_bboxes_ignore` was not cut with the image."""
     np.testing.assert_allclose(cut(rows((0, 0, 1000, 2000, -4))), [[0, 0, 1, 1, -4]])
     assert len(cut(rows((0, 0, 50, 50, -4)))) == 0
-
-
-def test_the_smallest_objects_beyond_the_most_are_ignored():
-    three = rows((110, 210, 120, 220, 1), (110, 230, 150, 280, 1), (110, 300, 140, 330, 1), (100, 200, 200, 400, -2))
-    assert cut(three, most=2)[:, 4].tolist() == [-3, 1, 1, -2]
-    assert cut(three, most=3)[:, 4].tolist() == [1, 1, 1, -2]
 
 
 def test_no_crop_has_more_boxes_than_said():

@@ -7,9 +7,8 @@ from PIL import Image
 tf = pytest.importorskip("tensorflow")
 
 from keras_vit import config  # noqa: E402
-from keras_vit.data import inspection, pipeline  # noqa: E402
+from keras_vit.data import cutting, inspection, pipeline  # noqa: E402
 from keras_vit.data.memory import Source  # noqa: E402
-from keras_vit.data.windows import cutting  # noqa: E402
 from keras_vit.data.windows.source import BOXES, MASKS, Crops  # noqa: E402
 
 SIDE, SIZE, COUNT = 16, (16, 16, 3), 5

@@ -28,8 +28,13 @@ def crops(pictures, task, recipe, shape):
     size, shapes = _size(pictures, data, shape), _shapes(pictures)
     of = {**_fields(pictures), "pictures": pictures, "shapes": shapes, "size": size}
     draft = Crops(**of, plan=plan.anywhere(size[:2], shapes, data.crops_per_image), visible=data.crops_visible)
-    draft = dataclasses.replace(draft, most=getattr(task, "most", None))
     if BOXES in pictures.targets:
+        most = getattr(task, "most", draft.most_boxes)
+        if draft.most_boxes > most:
+            raise ValueError(
+                f"{type(task).__name__}.most must be the objects of a crop or more. Received: most={most}, and a crop "
+                f"that may have {draft.most_boxes}"
+            )
         regions, counts = places.of_boxes(pictures.targets[BOXES], shapes, len(task.classes))
         if not data.crops_balanced:  # objects of all classes alike, and pictures with objects
             regions = [[np.concatenate([np.zeros((0, 4)), *classes])] for classes in regions]

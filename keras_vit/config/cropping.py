@@ -1,8 +1,25 @@
-"""Checks the options of crops of large pictures against the rest of a recipe."""
+"""Options of crops of pictures that are larger than a model's images, and their checks against the rest of a recipe."""
+
+from dataclasses import dataclass
 
 from keras_vit.utils import checks
+from keras_vit.utils.checked import Checked, number, only_with
+
+CUT = "crops_per_image"  # switches the others on
+RULE = "data.crops_per_image"
 
 TARGETS = {"labels", "multilabels", "segmentation_masks", "bounding_boxes"}  # that a crop of a picture has too
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Cropping(Checked):
+    """How a model is trained on random crops of large pictures: a part of `Data`. See `docs/crops.md`."""
+
+    crops_per_image: int | None = only_with(CUT, number(None, low=1))  # of each training picture, in an epoch
+    crops_size: int | tuple[int, int] | None = only_with(CUT, number(None, low=1), RULE)  # pixels; None: the model's
+    crops_balanced: bool = only_with(CUT, False, RULE)  # whether pixels or objects of each class are as often inside
+    crops_empty: float = only_with(CUT, number(0.1, most=1), RULE)  # share that is not drawn around an object
+    crops_visible: float = only_with(CUT, number(0.5, low=0.01, most=1), RULE)  # least share of an object's area
 
 
 def check(recipe):
