@@ -39,11 +39,6 @@ def check(recipe):
             "Crops are cut at the size of the pictures' pixels: data.resize must be None, or 'window' for Restore. "
             f"Received: data.resize={checks.shown(data.resize)} with data.crops_per_image={data.crops_per_image}"
         )
-    if data.source == "digits" or data.source.startswith("tfds:"):
-        raise ValueError(
-            "data.crops_per_image is for pictures in a folder, and for arrays. Received: "
-            f"data.source={data.source!r} with data.crops_per_image={data.crops_per_image}"
-        )
     if data.crops_balanced and not targets & {"segmentation_masks", "bounding_boxes"}:
         raise ValueError(f"data.crops_balanced is for masks and boxes. Received: {name}, a task without")
     for option in ("crops_empty", "crops_visible"):

@@ -92,7 +92,7 @@ def _size(pictures, data, shape):
     """Returns `(height, width, channels)` of a crop; raises ValueError for data of which there are no crops."""
     if type(pictures) is not Source:
         raise ValueError(
-            "data.crops_per_image is for pictures in a folder, and for arrays: not for clips, texts or TFRecord files. "
+            "data.crops_per_image is for pictures in folders and in memory, not for TFRecord files. "
             f"Received: data.source={data.source!r}"
         )
     if "references" in pictures.targets:

@@ -21,8 +21,6 @@ def recipe(task, **options):
         (config.Segment(kind="instance"), {}, "Received: Segment, a task of instance masks"),
         (config.ClassifyClips(frames=2), {}, "Received: ClassifyClips, a task of clips"),
         (config.Classify(), {"resize": 40}, "data.resize must be None"),
-        (config.Classify(), {"source": "digits"}, "is for pictures in a folder, and for arrays"),
-        (config.Classify(), {"source": "tfds:mnist"}, "is for pictures in a folder, and for arrays"),
         (config.Classify(), {"crops_balanced": True}, "data.crops_balanced is for masks and boxes"),
         (SEGMENT, {"crops_empty": 0.5}, "data.crops_empty is for boxes"),
         (SEGMENT, {"crops_visible": 0.3}, "data.crops_visible is for boxes"),

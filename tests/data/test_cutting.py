@@ -9,6 +9,7 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit import config
 from keras_vit.data import cutting, sources
+from keras_vit.data.memory import Source
 
 SMALL = {"image_size": 32, "patch_size": 16, "depth": 1, "width": 16, "num_heads": 2, "mlp_dim": 16, "channels": 1}
 

@@ -78,9 +78,11 @@ class Windows(Source):
         return np.pad(pixels, [*missing, (0, 0)], mode, **more) if np.any(missing) else pixels
 
     def _reader(self):
-        """Returns a function from places of pictures and the starts of windows to a dictionary of these, uint8."""
+        """Returns a function from places of pictures and the starts of windows to a dictionary of these."""
         shelf, names = Shelf(self.open_one, self.kept), ["images", *([MASKS] if MASKS in self.targets else [])]
         sizes = {"images": self.size, MASKS: (*self.size[:2], 1)}
+        in_memory = self.pictures.images.ndim == 4
+        types = {"images": tf.as_dtype(self.pictures.images.dtype if in_memory else "uint8"), MASKS: tf.uint8}
 
         def window(name, place, start):
             pixels = shelf.read((name, place), start, self.size[:2])
@@ -99,7 +101,7 @@ class Windows(Source):
                 raise
 
         def look_up(places, starts):
-            found = tf.numpy_function(read, [places, starts], [tf.uint8] * len(names), stateful=False)
+            found = tf.numpy_function(read, [places, starts], [types[name] for name in names], stateful=False)
             windows = zip(names, tf.nest.flatten(found))
             return {name: tf.ensure_shape(one, (None, *sizes[name])) for name, one in windows}
 
