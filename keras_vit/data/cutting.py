@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from keras_vit.data import inspection
 from keras_vit.data.memory import Source
 from keras_vit.data.windows import boxes, places, plan
 from keras_vit.data.windows.source import BOXES, MASKS, Crops, Grid
@@ -105,5 +106,8 @@ def _size(pictures, data, shape):
 
 def _shapes(pictures):
     """Returns the `(height, width)` of each picture, int64 `(pictures, 2)`."""
-    sizes = [size for _, size in pictures.sizes()]
+    if pictures.files:
+        sizes = [one.size[::-1] for one in inspection.inspect_all(pictures.images, by_windows=True)]
+    else:
+        sizes = [size for _, size in pictures.sizes()]  # of arrays one for all
     return np.array(sizes if len(sizes) == len(pictures) else sizes * len(pictures), "int64").reshape(-1, 2)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_vit.data import large_jpegs
 from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.readers import decoding
 from keras_vit.utils import depth_maps, images
@@ -55,9 +56,16 @@ class Checked(collections.abc.Sequence):
         return Inspected(None, digest.tobytes(), tuple(size.tolist()), int(orientation), deep)
 
 
-def inspect_all(paths):
-    """Decodes image files, unless that was done before and they are the same; returns their `Checked`, in order."""
-    return Checked(*_known().look_up(list(map(str, paths)), "checking images"))
+def inspect_all(paths, by_windows=False):
+    """Decodes image files, unless that was done before and they are the same; returns their `Checked`, in order.
+
+    Args:
+        paths: The files.
+        by_windows: Whether JPEGs that are too large to be decoded whole are no fault, since windows of them are read.
+    """
+    paths = list(map(str, paths))
+    checked = Checked(*_known().look_up(paths, "checking images"))
+    return large_jpegs.accepted(paths, checked) if by_windows else checked
 
 
 @functools.cache

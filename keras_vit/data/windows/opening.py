@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
-from keras_vit.data.readers import decoding
-from keras_vit.utils import images
+from keras_vit.data import large_jpegs
+from keras_vit.data.augment import masks
+from keras_vit.utils import deep_files, images
 
 GROUP = 2**30  # bytes of decoded pictures whose crops are mixed
 KEPT = GROUP + 2**29  # bytes of decoded pictures in memory: a group, and the last picture of it
@@ -24,7 +24,6 @@ TOO_LARGE = (
     f"is too large: it has more than {images.MOST_PIXELS // 10**6} million pixels, and its format has no windows. Save "
     "it as a tiled TIFF"
 )
-MARGIN = 16  # pixels around a window of a JPEG: a block of its colors
 FEW = 4  # crops of a JPEG, up to which windows are quicker than to decode all of it once
 
 
@@ -56,7 +55,7 @@ def opened(item, size, channels, crops):
     """
     if isinstance(item, np.ndarray):
         return of_array(item)
-    large, is_jpeg = math.prod(size) > images.MOST_PIXELS, _head(item)[:3] == b"\xff\xd8\xff"
+    large, is_jpeg = math.prod(size) > images.MOST_PIXELS, large_jpegs.is_jpeg(_head(item))
     if large and not is_jpeg:
         raise ValueError(f"{_name(item)} {TOO_LARGE}.")
     shape, dtype = (*size, channels), np.dtype("uint8")
@@ -69,6 +68,9 @@ def opened_mask(item, size):
     """Opens a segmentation mask: the path or the bytes of a PNG of class indices, or an array `(height, width, 1)`."""
     if isinstance(item, np.ndarray):
         return of_array(item)
+    if not isinstance(item, bytes) and masks.is_raster(item):
+        raster = deep_files.opened(item, labels=True)
+        return Picture((*size, 1), np.dtype("uint8"), lambda *window: raster.read(*window).astype("uint8"))
     if math.prod(size) > images.MOST_PIXELS:
         raise ValueError(f"{_name(item)} {TOO_LARGE}.")
     decode = _decoding(lambda: images.mask_pixels(item if isinstance(item, bytes) else images.encoded(item))[..., None])
@@ -100,20 +102,11 @@ def _decoding(decode):
 
 
 def _jpeg_windows(item, size, channels):
-    """Returns the function `Picture.read` of a JPEG: it is decoded down to the window, and only that is kept.
+    """Returns the function `Picture.read` of a JPEG of which windows are read."""
 
-    The decoder interpolates colors from their neighbors, which it does not know at the edge of what it decodes: a
-    margin is decoded too, and cut off.
-    """
-
-    def read(top, left, height, width):
+    def read(*window):
         data = item if isinstance(item, bytes) else images.encoded(item, math.inf)
-        start = max(top - MARGIN, 0), max(left - MARGIN, 0)
-        end = min(top + height + MARGIN, size[0]), min(left + width + MARGIN, size[1])
-        with tf.device("CPU"):
-            _, box = decoding.opened(tf.constant(data), channels, tf.constant(images.orientation(data)))
-            pixels = box(tf.constant(start), tf.constant(end) - tf.constant(start)).numpy()
-        return pixels[top - start[0] :, left - start[1] :][:height, :width]
+        return large_jpegs.window_of(data, size, channels, *window)
 
     return read
 
