@@ -194,8 +194,8 @@ def test_importing_is_quiet_and_light():
 
 
 def test_the_way_from_a_recipe_to_a_step_is_short():
-    """The files that `docs/how_it_trains.md` lists: at most 18, and 2,650 lines."""
+    """The files that `docs/how_it_trains.md` lists: at most 18, and 2,670 lines."""
     page = (ROOT.parent / "docs" / "how_it_trains.md").read_text()
     paths = re.findall(r"^\| \d+ \| \[(.+?)\]", page, re.MULTILINE)
     lengths = {path: lines(ROOT.parent / path) for path in paths}
-    assert len(lengths) == len(paths) <= 18 and sum(lengths.values()) <= 2650, lengths
+    assert len(lengths) == len(paths) <= 18 and sum(lengths.values()) <= 2670, lengths

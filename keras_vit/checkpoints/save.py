@@ -72,8 +72,8 @@ def save_checkpoint(
     arguments = arguments_of(model)
     check_plain(model, "A checkpoint", lora=False)
     if tuple(arguments["value_range"]) != checks.BYTES:
-        low, high = arguments["value_range"]
-        raise ValueError(f"Other libraries take pixels from 0 to 255. Received: a model of pixels from {low} to {high}")
+        shown = checks.shown(arguments["value_range"])
+        raise ValueError(f"Other libraries take pixels from 0 to 255. Received: a model of value_range={shown}")
     form = next(form for form in FORMATS if form.library == format and form.express and form.suits(arguments))
     metadata = getattr(model.get_layer("rescale"), "metadata", {})
     arguments["evaluation"] = DEFAULT | {k: v for k, v in (metadata.get("evaluation") or {}).items() if v is not None}

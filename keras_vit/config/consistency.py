@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
+
 from keras_vit.config import cropping
 from keras_vit.models.options import check_names
-from keras_vit.utils import checks
+from keras_vit.utils import bands, checks
 
 
 def check_recipe(recipe):
@@ -19,17 +21,20 @@ def check_recipe(recipe):
         raise ValueError(
             f"A recipe's `model` must contain only JSON values. Received: {checks.shown(recipe.model)}"
         ) from None
-    if tuple(recipe.model.get("value_range", checks.BYTES)) != checks.BYTES:
+    bands.check_options(recipe.data)
+    own, of_data = recipe.model.get("value_range"), recipe.data.value_range
+    if own is not None and not np.array_equal(own, checks.BYTES if of_data is None else of_data):
         raise ValueError(
-            "A recipe trains on pixels from 0 to 255: scale other images to them. Received: "
-            f"model.value_range={checks.shown(recipe.model['value_range'])}"
+            "The range of a recipe's pixels is data.value_range, which the model takes from there. Received: "
+            f"model.value_range={checks.shown(own)}, data.value_range={checks.shown(of_data)}"
         )
     fold = recipe.data.fold
     if fold is not None and not 1 <= fold[0] <= fold[1] > 1:
         raise ValueError(f"data.fold must be (number, count), such as (1, 5) to (5, 5). Received: {checks.shown(fold)}")
     channels = recipe.model.get("channels", 3)
-    if channels not in (1, 3) and (recipe.augment.jitter or recipe.augment.randaugment):
-        raise ValueError(f"Jitter and RandAugment need images of 1 or 3 channels. Received: channels={channels}")
+    colors = next((name for name in ("jitter", "randaugment") if getattr(recipe.augment, name)), None)
+    if channels not in (1, 3) and colors:
+        raise ValueError(f"augment.{colors} needs images of 1 or 3 channels. Received: channels={channels}")
     if recipe.model.get("weights") and "image_size" not in recipe.model:
         raise ValueError(f"A recipe with model.weights must set image_size too. Received: {checks.shown(recipe.model)}")
     resize = recipe.data.resize

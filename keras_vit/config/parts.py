@@ -29,6 +29,11 @@ class Data(Cropping):
     limit: int | None = number(None, low=1)  # largest number of images in each split
     fold: tuple[int, int] | None = None  # (2, 5): the second of five parts of train and validation is for validation
     bad_images: Literal["raise", "skip"] = "raise"  # for unreadable files: an error, or skip and list them
+    # Of pictures of any bands and depth, see `docs/bits_and_bands.md`.
+    bands: tuple[int | str, ...] | None = None  # numbers from 1, or names
+    pages: Literal["bands"] | None = None  # what the pages of a TIFF are
+    value_range: tuple[float, float] | tuple[tuple[float, float], ...] | Literal["minmax", "percentiles"] | None = None
+    no_data: float | Literal["nan", "file"] | None = None  # the value of pixels that are unknown
     # Before a center crop: see `keras_vit.data.augment.cuts`.
     resize: int | tuple[int, int] | Literal["window", "aspect", "pad"] | None = number(None, low=1)
     crop_offset: Literal["round", "floor"] = "round"  # rounding of half pixels: as in timm, or in transformers

@@ -5,6 +5,7 @@ REMOVED = {
     "optim.image_sizes": ([], "Training begins at the full image size. For shorter training, set model.patch_dropout."),
 }
 
+BANDS = {f"data.{name}": None for name in ("bands", "pages", "value_range", "no_data")}
 ADDED = {  # options by task, and their values in runs of versions before them, whose hashes are without them
     "Caption": {"task.start": "", "task.marks": []},
     "Generate": {"task.autoencoder": None, "task.shift": 1.0},

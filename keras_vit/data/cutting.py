@@ -8,7 +8,7 @@ from keras_vit.data import inspection
 from keras_vit.data.memory import Source
 from keras_vit.data.windows import boxes, places, plan
 from keras_vit.data.windows.source import BOXES, MASKS, Crops, Grid
-from keras_vit.utils import checks
+from keras_vit.utils import bands, checks
 
 
 def crops(pictures, task, recipe, shape):
@@ -27,7 +27,13 @@ def crops(pictures, task, recipe, shape):
     if data.crops_per_image is None:
         return pictures
     size, shapes = _size(pictures, data, shape), _shapes(pictures)
-    of = {**_fields(pictures), "pictures": pictures, "shapes": shapes, "size": size}
+    of = {
+        **_fields(pictures),
+        "pictures": pictures,
+        "shapes": shapes,
+        "size": size,
+        "reading": _reading(pictures, data),
+    }
     draft = Crops(**of, plan=plan.anywhere(size[:2], shapes, data.crops_per_image), visible=data.crops_visible)
     if BOXES in pictures.targets:
         most = getattr(task, "most", draft.most_boxes)
@@ -78,7 +84,8 @@ def grid(pictures, recipe, shape, every=False):
             for i, start in zip(of, starts)
         ]
         fields["targets"][BOXES] = boxes.padded(rows, max(map(len, rows)))
-    source = Grid(**fields, pictures=pictures, shapes=shapes, size=size, places=of, starts=starts)
+    fields |= {"pictures": pictures, "shapes": shapes, "size": size, "reading": _reading(pictures, data)}
+    source = Grid(**fields, places=of, starts=starts)
     if MASKS in pictures.targets:
         vars(source)["mask_counts"] = pictures.mask_counts[of]  # of their pictures: which classes there are
     return source
@@ -102,6 +109,11 @@ def _size(pictures, data, shape):
             f"{data.crops_per_image} with pictures that have references"
         )
     return (*(checks.pair("data.crops_size", data.crops_size) if data.crops_size else shape[:2]), shape[2])
+
+
+def _reading(pictures, data):
+    """Returns how files become numbers, of pictures of any bands and depth; of bytes and arrays `None`."""
+    return bands.reading_of(data) if pictures.files and pictures.bands is not None else None
 
 
 def _shapes(pictures):

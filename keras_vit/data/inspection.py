@@ -11,13 +11,15 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.data import large_jpegs
+from keras_vit.data import deep_inspection, large_jpegs
+from keras_vit.data.digests import DIGEST as DIGEST
+from keras_vit.data.digests import digest_of as digest_of
+from keras_vit.data.digests import digest_of_file as digest_of_file
 from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.readers import decoding
-from keras_vit.utils import depth_maps, images
+from keras_vit.utils import deep_files, depth_maps, images
 
 RULES = 1  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
-DIGEST = 16
 FIELDS = (("digest", "u1", (DIGEST,)), ("size", "u4", (2,)), ("orientation", "u1"), ("highest", "i2"))
 SMALL = 2**18  # pixels, and bytes, of images that are decoded together
 FEW = 16  # images, beyond which that is quicker than one by one
@@ -61,11 +63,30 @@ def inspect_all(paths, by_windows=False):
 
     Args:
         paths: The files.
-        by_windows: Whether JPEGs that are too large to be decoded whole are no fault, since windows of them are read.
+        by_windows: Whether pictures that are too large to be decoded whole are no fault if windows of them can be read.
     """
     paths = list(map(str, paths))
-    checked = Checked(*_known().look_up(paths, "checking images"))
-    return large_jpegs.accepted(paths, checked) if by_windows else checked
+    checked = _inspected_all(paths)
+    return large_jpegs.accepted(paths, checked) if by_windows else large_jpegs.refused(checked)
+
+
+def _inspected_all(paths):
+    """Returns the `Checked` of image files, texts; files of bands may be of any size."""
+    deep = [place for place, path in enumerate(paths) if path.lower().endswith(deep_files.ENDINGS)]
+    if not deep:
+        return Checked(*_known().look_up(paths, "checking images"))
+    others = np.delete(np.arange(len(paths)), deep).tolist()
+    records, faults = np.zeros(len(paths), [*FIELDS]), {}
+    records["orientation"], records["highest"] = 1, -1
+    for places, look_up, names in (
+        (others, lambda some: _known().look_up(some, "checking images"), [name for name, *_ in FIELDS]),
+        (deep, deep_inspection.look_up, ["digest", "size"]),
+    ):
+        found, bad = look_up([paths[place] for place in places])
+        for name in names:
+            records[name][places] = found[name] if len(found) else 0
+        faults |= {places[i]: why for i, why in bad.items()}
+    return Checked(records, faults)
 
 
 @functools.cache
@@ -108,21 +129,6 @@ def _inspected(data):
     except Exception as error:  # any error of the decoder is a fault of this file
         return decoding.error_reason(error)
     return digest_of(data), (width, height), orientation, highest
-
-
-def digest_of(data):
-    """Returns a hash of bytes, uint8 `(DIGEST,)`."""
-    return np.frombuffer(_hash(data).digest(), "uint8")
-
-
-def digest_of_file(path):
-    """Returns what `digest_of` does of a file's bytes, of which few are in memory at once."""
-    with open(path, "rb") as file:
-        return np.frombuffer(hashlib.file_digest(file, _hash).digest(), "uint8")
-
-
-def _hash(data=b""):
-    return hashlib.blake2b(data, digest_size=DIGEST)
 
 
 def _is_small(data):

@@ -1,10 +1,12 @@
-"""JPEGs that are too large to be decoded whole: windows of them are read while they are decoded."""
+"""Pictures that are too large to be decoded whole: which are no fault, and windows of a JPEG while it is decoded."""
 
 import functools
 import math
 
+import numpy as np
 import tensorflow as tf
 
+from keras_vit.data.digests import digest_of
 from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.readers import decoding
 from keras_vit.utils import images
@@ -12,6 +14,12 @@ from keras_vit.utils import images
 RULES = 1  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
 FAULT = images.TOO_MANY.format(images.MOST_PIXELS // 10**6)
 MARGIN = 16  # pixels around a window: a block of its colors
+
+
+def refused(checked):
+    """Returns an `inspection.Checked` in which files of bands that are too large to be decoded whole are a fault."""
+    large = np.flatnonzero(checked.records["size"].prod(axis=1, dtype="int64") > images.MOST_PIXELS)
+    return type(checked)(checked.records, {**dict.fromkeys(large.tolist(), FAULT), **checked.faults})
 
 
 def accepted(paths, checked):
@@ -69,8 +77,6 @@ def _known():
 
 def _inspect(path):
     """Returns the fields of a JPEG, or why it cannot be read: its last pixels are decoded, behind all others."""
-    from keras_vit.data.inspection import digest_of
-
     try:
         data = images.encoded(path, math.inf)
         if not is_jpeg(data):

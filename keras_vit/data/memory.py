@@ -44,6 +44,7 @@ class Source:
     digests: np.ndarray | None = None  # of each file's bytes when it was checked, from `inspection.inspect`
     given: bool = False  # by the caller, not read from the data of a recipe
     stuff: tuple[str, ...] = ()  # names of the classes that are regions, such as sky, where the data say it
+    bands: int | None = None  # of images that `data.deep_source` reads
 
     def __post_init__(self):
         for name in ("class_names", "stuff"):
@@ -69,8 +70,11 @@ class Source:
         return tf.data.Dataset.range(len(self)).batch(count)
 
     def reader(self):
-        """Returns a function from keys to a dictionary of items: pixels or encoded images, and each target."""
-        tensors, unread = self._tensors, self._unread
+        """Returns a function from keys to a dictionary of items: pixels or encoded images, and each target.
+
+        Files that `deep_source` reads are paths.
+        """
+        tensors, unread = self._tensors, self._unread - self._left
 
         def look_up(keys):
             items = {name: tf.gather(column, keys) for name, column in tensors.items()}
@@ -114,6 +118,8 @@ class Source:
     @property
     def channels(self):
         """The numbers of channels that a model may have: files are decoded to either."""
+        if self.bands is not None:
+            return (self.bands,) if self.bands > 1 else (1, 3)
         return (self.images.shape[-1],) if self.images.ndim == 4 else (1, 3)
 
     @property
@@ -191,6 +197,11 @@ class Source:
         sizes = itertools.accumulate(map(os.path.getsize, self.paths))
         return set() if all(map(fits, sizes)) else paths
 
+    @property
+    def _left(self):
+        """The names of what stays paths."""
+        return {"images"} if self.files and self.bands is not None else set()
+
     @functools.cached_property
     def _tensors(self):
         """Images and targets, by name."""
@@ -201,7 +212,7 @@ class Source:
             with tf.device("CPU"):  # else all of it is copied to a GPU
                 return tf.constant(column)
         paths = tf.constant(list(map(os.fsencode, column)))  # as bytes, since a name may be no UTF-8
-        if name in self._unread:
+        if name in self._unread | self._left:
             return paths
         files = tf.data.Dataset.from_tensor_slices(paths).map(tf.io.read_file, num_parallel_calls=cores())
         return files.batch(len(self)).get_single_element()

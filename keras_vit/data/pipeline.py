@@ -9,7 +9,7 @@ import math
 
 import tensorflow as tf
 
-from keras_vit.data import inspection
+from keras_vit.data import deep_source, inspection
 from keras_vit.data.augment import crops
 from keras_vit.data.augment.augment import augment
 from keras_vit.data.augment.cuts import BOXES
@@ -64,7 +64,7 @@ def training_batches(source, recipe, size, *, first_epoch=None, first_step=0, sh
 
     def make_batch(examples, at):
         own = tf.random.fold_in(at[0], seed)
-        return task.batch(task.prepare(examples, own), settings, own)
+        return task.batch(task.prepare(deep_source.in_units(examples, recipe.data), own), settings, own)
 
     if first_epoch is None:
         epochs = tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=True).take(1)
@@ -132,7 +132,7 @@ def _in_order(source, recipe, size, batch, finish, raw=False):
     """Returns every example once, in batches; `finish(examples, seed)` makes of each what the dataset yields."""
 
     def finished(number, examples):
-        return finish(examples, tf.stack([tf.zeros((), "int64"), number]))
+        return finish(deep_source.in_units(examples, recipe.data), tf.stack([tf.zeros((), "int64"), number]))
 
     size = recipe.task.data_shape(size)
     keys = source.in_order(_chunk(batch, size))
@@ -154,6 +154,7 @@ def _reader(source, size, data, settings=None, raw=False):
     pads = data.resize == "pad" and not (settings and cut)
 
     def bring_to_size(items, numbers, orientation=None):
+        items = deep_source.opened(items, source, data, size[2])
         if settings is None:
             return crops.evaluation_example(items, size, data, orientation)
         return crops.training_example(items, size, data, settings, numbers, orientation)
@@ -169,11 +170,12 @@ def _reader(source, size, data, settings=None, raw=False):
         followed |= {"bounding_boxes"} if pads else set()  # shares of what the model sees, whose sides are others then
         placed = {n: i for n, i in items.items() if n == "images" or (KINDS[n].cut and (not raw or n in followed))}
         if all(fits(*pair) for pair in placed.items()) and not (cut or pads):
-            examples = {**placed, "images": tf.cast(placed["images"], "float32")}
+            seen = deep_source.opened(placed, source, data, size[2])
+            examples = {**placed, "images": tf.cast(seen["images"], "float32")}
         else:
             numbers = tf.zeros((tf.size(keys), 4)) if numbers is None else numbers
             types = {name: KINDS[name].pixels for name in placed}
-            known = [orientations(placed["images"])] if placed["images"].dtype == tf.string else []
+            known = [orientations(placed["images"])] if deep_source.are_encoded(placed["images"], source) else []
             examples = tf.map_fn(
                 lambda each: bring_to_size(*each), (placed, numbers, *known), fn_output_signature=types
             )

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from keras_vit.data import folds
+from keras_vit.data import deep_source, folds
 from keras_vit.data.memory import Source, lacks
 from keras_vit.data.readers import clip_folder, datasets, examples, folder, text_table, tfds
 from keras_vit.data.readers.arrays import from_arrays as from_arrays
@@ -58,7 +58,21 @@ def load(data, split, targets=("labels",), extras=(), columns=None, clips=None):
     source = READERS[kind](*arguments) if clips is None else clip_folder.READERS[kind](*arguments, clips)
     if not len(source):
         raise ValueError(f"Split {split!r} of {data.source!r} is empty.")
+    source = _with_bands(source, data, kind, clips)
     return source if data.limit is None else source.take(slice(data.limit))
+
+
+def _with_bands(source, data, kind, clips):
+    """Returns a source, of pictures of any bands and depth with their number; raises where they are not read."""
+    options = deep_source.options_of(data)
+    if clips is None and kind == "folder":
+        return deep_source.of_files(source, data) if deep_source.is_deep(source, data) else source
+    if options:
+        raise ValueError(
+            f"data.{next(iter(options))} is for folders of pictures, and arrays of them. Received: "
+            f"data.source={data.source!r}{'' if clips is None else ' of clips'}"
+        )
+    return source
 
 
 def both(data, *arguments):
@@ -106,6 +120,9 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=c
     """
     if isinstance(value, Source):
         return value
+    own = task.of_texts or task.clips is not None or examples.is_dataset(value)
+    if own and (options := deep_source.options_of(data)):
+        raise ValueError(f"data.{next(iter(options))} is for folders of pictures, and arrays of them. Received: others")
     if task.of_texts:
         source = text_table.from_arrays(value)
     elif task.clips is not None:
@@ -118,7 +135,8 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=c
     else:
         wanted = (None, None, shape[2]) if task.whole or data.crops_per_image else shape
         names = names or names_in(value, task.targets) or otherwise()
-        source = from_arrays(value, task.targets, wanted, names, value_range)
+        deep = data if deep_source.options_of(data) else None
+        source = from_arrays(value, task.targets, wanted, names, value_range, deep)
     return dataclasses.replace(source, given=True)
 
 

@@ -9,11 +9,12 @@ from keras_vit.demo.drawing import BRUSH, PAD, SKETCHED, about_pad, from_drawing
 from keras_vit.demo.drawn import drawing_page
 from keras_vit.demo.reading import MOST_WHOLE, read_drawing, reader
 from keras_vit.demo.seeing import draws_more, hint, looks_of, seeing
+from keras_vit.models.metadata import metadata
 from keras_vit.runs import references, trained
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.translated import check_images
 from keras_vit.training.devices import need_tensorflow
-from keras_vit.utils import extras
+from keras_vit.utils import bands, extras
 from keras_vit.utils.metrics import written
 
 EMPTY = {"background": np.zeros((PAD, PAD, 3), "uint8"), "layers": [], "composite": None}
@@ -46,7 +47,7 @@ def page(target):
     if draws_images(loaded):
         return drawing_page(loaded)
     task, size, source = loaded.task, loaded.size, loaded.bound.data.source
-    if size[-1] not in (1, 3):
+    if size[-1] not in (1, 3) and bands.kept_in(metadata(loaded.model)) is None:
         raise ValueError(
             f"The model must take images with 1 or 3 channels. Received: {loaded.bound.name!r}, with {size[-1]}"
         )
@@ -145,10 +146,12 @@ def facts(loaded):
     else:
         frames = "" if task.clips is None else f"{size[0]} frames of "
         line = f"{frames}{size[-3]} x {size[-2]} pixels, {color}"
+    line = line.replace(", color", f", {size[-1]} bands") if size[-1] > 3 else line
     line += f", {len(classes)} classes" if classes else ""
     reached = loaded.bound.reached if loaded.shipped else None  # unknown for a run
     line += f", {reached.headline[0]} {written(*reached.headline)}" if reached else ""
-    return line + (", in brackets: labels that reach their threshold" if task.gives == "labels" else "")
+    line += ", in brackets: labels that reach their threshold" if task.gives == "labels" else ""
+    return f"{line}. {drawn}" if (drawn := bands.drawn(metadata(loaded.model), size[-1])) else line
 
 
 def _questions(task):

@@ -1,12 +1,13 @@
 """Reads what people give to the page: images, clips and drawings, as the model sees them."""
 
 import contextlib
+import math
 import pathlib
 
 import numpy as np
 
 from keras_vit.preparing.preprocessing import preprocess
-from keras_vit.utils import images
+from keras_vit.utils import bands, deep_files, images
 
 MOST_PIXELS = 50_000_000  # of an upload: what a page decodes for others is bounded, by some 0.4 GB
 MOST_WHOLE = 1_000_000  # of an image that is restored whole: the page computes one after the other
@@ -44,8 +45,17 @@ def read_image(path, size, data, model=None):
     from keras_vit.data import pipeline
 
     with _named(path):
-        images.encoded(path, MOST_PIXELS)
+        if deep_files.is_named(path):
+            refuse_large(path)
+        else:
+            images.encoded(path, MOST_PIXELS)
         return pipeline.read_files([path], size, data)[0] if model is None else preprocess(model, path)[0]
+
+
+def refuse_large(path):
+    """Raises ValueError for a picture of bands that is too large for a page."""
+    if math.prod(bands.size_of(path)) > MOST_PIXELS:
+        raise ValueError(f"{str(path)!r} is too large: it has more than {MOST_PIXELS // 10**6} million pixels.")
 
 
 def read_whole(path, channels):

@@ -88,7 +88,8 @@ def seeing(loaded, looks, most):
             bars = dict([*task.bars(output).items()][: len(task.listed(output, most))])
             name = next(iter(bars)) if bars and task.gives != "labels" else task.heading(output)
             answer = markup.answer(name, bars, notes=notes if name else [*notes, SAYS_NOTHING.format(np.size(output))])
-        drawn = task.picture(pixels, output)
+        seen = canvas.as_bytes(pixels, loaded.about.range)
+        drawn = task.picture(seen, output)
         side = min(max(*drawn.shape[:2], WIDE), WIDEST) if draws_more(task, output) else VIEW
         picture, under = canvas.painted(drawn, side=side), _capital(task.shows(output))
         look, heading = looks.get(method, (None, ""))
@@ -99,7 +100,7 @@ def seeing(loaded, looks, most):
         except ValueError as error:  # of a model that it cannot follow
             return Seen(answer, picture, under, None, str(error))
         playing = markup.animation(pixels, heat) if task.clips is not None else ""
-        return Seen(answer, picture, under, canvas.painted(pixels, heat, VIEW), heading, playing)
+        return Seen(answer, picture, under, canvas.painted(seen, heat, VIEW), heading, playing)
 
     return see
 

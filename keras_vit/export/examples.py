@@ -8,6 +8,7 @@ from keras_vit.models.inputs import CLIPS, fed, named
 from keras_vit.preparing import pixel_range
 from keras_vit.utils import clip_files
 from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.value_range import from_bytes
 
 
 def sample(about, images):
@@ -77,9 +78,8 @@ def _span(values):
 
 
 def _random_pixels(about, shape):
-    low, high = about.range or (0, 1)
     pixels = np.random.default_rng(0).integers(0, 256, shape).astype("float32")
-    return low + pixels * np.float32((high - low) / 255)
+    return from_bytes(pixels, about.range or (0, 1))
 
 
 def _random_ids(about, shape):

@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 
 from keras_vit.models.kinds import KINDS
+from keras_vit.utils.checks import BYTES
 
 NAME, IDENTIFIER, LABELS = "TFLITE_METADATA", b"M001", "labels.txt"
 IMAGE, NORMALIZATION, AXIS_LABELS = 2, 1, 2  # of ContentProperties, ProcessUnitOptions and AssociatedFileType
@@ -70,7 +71,9 @@ def _encoded(facts, inputs, outputs, labels):
         return {6: vector([table({0: text(LABELS)}, {2: AXIS_LABELS})])}
 
     def of_pixels():
-        image, channels = {}, facts["input"]["shape"][-1]
+        image, channels, span = {}, facts["input"]["shape"][-1], facts["input"]["range"]
+        if span != list(BYTES):
+            return {1: text(f"Pixels, {span}." if span else "Pixels.")}
         if channels in COLORS:  # the model rescales pixels itself: mean 0 and deviation 1
             unit = table({1: table({0: floats(0), 1: floats(1)})}, {0: NORMALIZATION})
             content = table({1: table({}, {0: COLORS[channels]})}, {0: IMAGE})

@@ -3,6 +3,7 @@
 import importlib.util
 
 import keras
+import numpy as np
 
 from keras_vit.layers import TimeEmbedding
 from keras_vit.models.autoencoder import AUTOENCODER, takes_latents
@@ -15,6 +16,7 @@ from keras_vit.models.schedules import SCHEDULE, SHIFT
 from keras_vit.models.unknown import NEIGHBOURS
 from keras_vit.preparing.clip_preparation import frames_rule
 from keras_vit.utils import extras, files
+from keras_vit.utils.bands import KEPT
 from keras_vit.utils.weights_digest import WEIGHTS, weights_digest
 
 CONVERTERS = {  # of formats: the extra, and the modules to import
@@ -137,9 +139,11 @@ def facts(about, labels, probabilities=False):
 def _of_images(about, shape):
     entry = {
         "shape": [None, *shape],
-        "range": None if about.range is None else list(about.range),
+        "range": None if about.range is None else np.transpose(about.range).tolist(),  # of bands a pair for each
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
+    if kept := metadata_of(about.model).get(KEPT):
+        entry |= {"channels": None, "bands": kept}
     frames = {"frames": frames_rule(about.model)} if len(shape) == CLIPS - 1 else {}
     return {"input": entry, "preprocessing": about.rule, **frames}
 

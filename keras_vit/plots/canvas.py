@@ -8,6 +8,7 @@ import numpy as np
 from keras_vit.models.outputs import distinct
 from keras_vit.plots import lettering
 from keras_vit.utils import checks
+from keras_vit.utils.value_range import to_bytes
 
 # Okabe and Ito's palette, which color-blind people can tell apart, without its black and yellow.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -117,9 +118,9 @@ def show(axis, image, heat=None, limits=(None, None)):
 
 
 def picture(image):
-    """Returns an image's pixels, 0 to 1: all three channels, or the mean of any other number of channels."""
+    """Returns an image's pixels, 0 to 1: the first three channels, or the mean of fewer."""
     image = np.asarray(image, "float32") / 255
-    return image if image.shape[-1] == 3 else image.mean(-1)
+    return image[..., :3] if image.shape[-1] >= 3 else image.mean(-1)
 
 
 def painted(image, heat=None, side=224):
@@ -182,8 +183,10 @@ def side_by_side(pictures, axis=1):
 
 def as_bytes(images, value_range):
     """Returns images of a range on the scale of 0 to 255; of an unknown range, from their lowest to their highest."""
-    low, high = value_range or (min(np.min(images), 0), max(np.max(images), 1))
-    return images if value_range == checks.BYTES else (np.asarray(images, "float32") - low) * (255 / (high - low))
+    if value_range == checks.BYTES:
+        return images
+    value_range = value_range or (min(np.min(images), 0), max(np.max(images), 1))
+    return np.clip(to_bytes(np.asarray(images, "float32"), value_range), 0, 255)
 
 
 def images(values, value_range=checks.BYTES, **lists):

@@ -11,6 +11,7 @@ from keras_vit.models.backbone import leading_to, outputs_of
 from keras_vit.models.between import between
 from keras_vit.utils import checks
 from keras_vit.utils.keras_private import sublayers
+from keras_vit.utils.value_range import by_band
 from keras_vit.utils.warned import warn
 
 RESCALING = (Rescale, keras.layers.Rescaling, keras.layers.Normalization)
@@ -33,7 +34,7 @@ class First(NamedTuple):
 
 
 def range_of(model):
-    """Returns the range of the pixels that a model takes, `(low, high)`.
+    """Returns the range of the pixels that a model takes, `(low, high)`, or `(lows, highs)` with one for each band.
 
     Its layer `Rescale` states it. Else the first weights must see numbers near 1: of `keras.layers.Rescaling` or
     `Normalization`, or of operations such as `images / 255`, it follows for which pixels they do. `None` if pixels are
@@ -42,10 +43,12 @@ def range_of(model):
     first = _first(model)
     if first is None:
         rescale = next((layer for layer in sublayers(model) if isinstance(layer, Rescale)), None)
-        return rescale and tuple(rescale.value_range)
+        return rescale and rescale.limits
     rescale = next((layer for layer in sublayers(first.layer) if isinstance(layer, Rescale)), None)
     if rescale is not None:
-        return tuple(_plain((end - first.offset) / first.scale) for end in rescale.value_range)
+        if by_band(rescale.limits):
+            return rescale.limits if _is_unchanged(first) else None
+        return tuple(_plain((end - first.offset) / first.scale) for end in rescale.limits)
     if _is_unchanged(first) or any(isinstance(layer, RESCALING) for layer in sublayers(first.layer)):
         return None
     mean = -first.offset / first.scale
@@ -79,7 +82,7 @@ def checked(model, images, shape=None, name="images", known=...):
     images = checks.pixels(images, shape, name, known)
     if known is None:
         warn_unscaled(model, images, name)
-    elif known[0] == 0 and 1 < (high := float(images.max())) <= known[1] / DARK:
+    elif not by_band(known) and known[0] == 0 and 1 < (high := float(images.max())) <= known[1] / DARK:
         warn(
             f"{model.name!r} takes pixels from 0 to {known[1]:g}, of which these are nearly black: does it rescale "
             f"them twice? Received: `{name}` up to {high:g}"
@@ -89,7 +92,7 @@ def checked(model, images, shape=None, name="images", known=...):
 
 def refuse_binary(images, value_range, name="images"):
     """Raises ValueError for zeros and ones, as of scans in black and white, where pixels go up to 255 or further."""
-    if value_range is None or value_range[1] <= 1 or images.min() != 0 or images.max() != 1:
+    if value_range is None or by_band(value_range) or value_range[1] <= 1 or images.min() != 0 or images.max() != 1:
         return
     if images.dtype.kind in "ui" or not (images % 1).any():
         raise ValueError(

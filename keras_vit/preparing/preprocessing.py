@@ -13,11 +13,13 @@ from keras_vit.models.inputs import CLIPS, IMAGES
 from keras_vit.models.metadata import metadata
 from keras_vit.preparing.clip_preparation import prepared
 from keras_vit.preparing.evaluation_rule import DEFAULT, before_crop, checked, crop_start
+from keras_vit.preparing.of_bands import of_bands, within
 from keras_vit.preparing.padded import padded
 from keras_vit.preparing.pixel_range import range_of, warn_unscaled
-from keras_vit.utils import checks
+from keras_vit.utils import bands, checks, deep_files
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
 from keras_vit.utils.resampling import resize_matrix
+from keras_vit.utils.value_range import ends
 
 TENSORFLOW = {"bilinear": "bilinear", "bicubic": "bicubic-table"}  # without antialiasing
 
@@ -65,8 +67,8 @@ def preprocess(model: keras.Model, images: Any) -> np.ndarray:
 
     Raises:
         TypeError: If `model` is not a Keras model, or an image is of another type.
-        ValueError: For a file that is not an image or too large, or an array without pixels; for a file, if the model
-            does not take pixels from 0 to 255.
+        ValueError: For a file that is not an image or too large, or an array without pixels; for a picture of bytes, if
+            the model takes others.
         FileNotFoundError: If a file does not exist.
 
     Example:
@@ -97,22 +99,22 @@ class Preparation:
         self.size = shape[-3:-1]
         self.rule = evaluation_rule(model)
         self.range = range_of(model)
+        self.reading = bands.kept_in(metadata(model))  # of a model of bands
 
     def __call__(self, images):
         """Returns what `preprocess` does."""
         if len(self.shape) == CLIPS:
             return prepared(self.model, images, self._cut, self.range)
-        images = listed(images)
-        if not images:
+        if not (images := listed(images)):
             raise ValueError("`images` must contain an image. Received: an empty list")
-        images = np.stack([_open(image, self.shape[-1], self._cut, self.range) for image in images])
+        pixels = np.stack([self._open(image, self._cut) for image in images])
         if self.range is None:
-            warn_unscaled(self.model, images)
-        return images
+            warn_unscaled(self.model, pixels)
+        return pixels
 
     def sized(self, image):
         """Returns the `(height, width)` of an image, and what `preprocess` makes of it, `(*size, channels)`."""
-        return _open(image, self.shape[-1], lambda pixels: (pixels.shape[:2], self._cut(pixels)), self.range)
+        return self._open(image, lambda pixels: (pixels.shape[:2], self._cut(pixels)))
 
     def resized(self, image, size_of):
         """Returns the `(height, width)` of an image, and its pixels at the size that a function makes of it.
@@ -124,12 +126,21 @@ class Preparation:
             shape = pixels.shape[:2]
             return shape, _within(_resize(pixels, size_of(shape), self.rule), self.rule, self.range)
 
-        return _open(image, self.shape[-1], both, self.range)
+        return self._open(image, both)
+
+    def _open(self, image, then):
+        """Does what the function `_open` does, with the model's range and bands."""
+        named = isinstance(image, (str, os.PathLike))
+        if named and self.range is not None and (self.reading is not None or deep_files.is_named(image)):
+            return then(of_bands(image, self.reading, self.shape[-1], self.range))
+        if self.reading is not None and not named and not _is_pillow(image):
+            image = within(image, self.reading, self.range)
+        return _open(image, self.shape[-1], then, self.range)
 
     def _cut(self, pixels):
         """Returns the pixels of an image, `(height, width, channels)`, resized and cropped."""
         height, width = self.size
-        low = 0 if self.range is None else self.range[0]
+        low = 0 if self.range is None else ends(self.range)[0]
         return _within(_prepare(pixels, self.rule["full_size"], self.rule, low)[:height, :width], self.rule, self.range)
 
 
@@ -194,7 +205,7 @@ def _prepare(image, size, rule, black=0):
 
 def _within(pixels, rule, limits):
     """Returns resized pixels without what bicubic interpolation puts beyond the range, if that is known."""
-    return pixels if limits is None or rule.get("as_floats") else np.clip(pixels, *limits)
+    return pixels if limits is None or rule.get("as_floats") else np.clip(pixels, *ends(limits))
 
 
 def _resize(image, size, rule):

@@ -13,6 +13,7 @@ from keras_vit.explain.queries import has_queries
 from keras_vit.explain.reading import doubt
 from keras_vit.models import anatomy
 from keras_vit.models.inputs import fed
+from keras_vit.models.metadata import metadata
 from keras_vit.plots import canvas, lettering
 from keras_vit.reporting import counts
 from keras_vit.runs import looking, results, trained
@@ -20,7 +21,7 @@ from keras_vit.runs.translated import check_images
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training import rundir
 from keras_vit.training.devices import need_tensorflow
-from keras_vit.utils import checks
+from keras_vit.utils import bands, checks
 from keras_vit.utils.metrics import worded
 from keras_vit.utils.warned import warn
 
@@ -130,7 +131,7 @@ def gather(target, arrays=None, most=10_000):
         images=len(some),
         measured=counts.told(some, task, arrays is not None, len(some) == len(source)),
         one="clip" if task.clips else "image",
-        cut="Each is the middle of its picture." if task.whole else "",
+        cut="Each is the middle of its picture." if task.whole else bands.drawn(metadata(model), size[-1]),
         worded=lambda name: worded(task.titled(name)),
         numbers=(numbers := tally.result()),
         intervals=counts.intervals(numbers, counts.pictures(some, task)) if "labels" in task.targets else {},

@@ -73,7 +73,8 @@ def explain(target, files=(), folder=None, *, texts=None):
     if trained.run and (trained.run / rundir.HISTORY).exists():
         figures["curves.png"] = plots.plot_history(history.read(trained.run))
     if task.draws:
-        pictures = [task.picture(*pair) for pair in zip(images, outputs)]
+        drawn = canvas.as_bytes(images, trained.about.range)
+        pictures = [task.picture(*pair) for pair in zip(drawn, outputs)]
         figures["pictures.png"] = plots.plot_pictures(pictures, titles)
     for name, figure in figures.items():
         with replacing(folder / name) as temporary:

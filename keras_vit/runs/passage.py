@@ -11,7 +11,7 @@ from keras_vit.models.inputs import fed
 from keras_vit.runs.trained import Trained
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training.devices import need_tensorflow
-from keras_vit.utils import reading
+from keras_vit.utils import bands, deep_files, reading
 from keras_vit.utils.images import encoded, read_pixels
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
@@ -54,7 +54,7 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
     passage, first, clips = _passage(trained, len(files), finish), 0, trained.task.clips is not None
 
     def read(path):
-        return passage.read(path), keeps and keeps(path if clips else encoded(path))
+        return passage.read(path), keeps and _kept(path, keeps, clips)
 
     for batch in reading.batches(read, files, passage.count, ahead=passage.ahead):
         sources = {i: source for i, (_, source) in batch.pixels.items()}
@@ -95,6 +95,13 @@ def reader(trained, several=False):
     from keras_vit.data.readers import image_files
 
     return image_files.reader(trained.size, trained.recipe.data)
+
+
+def _kept(path, keeps, clips):
+    """Returns what `keeps` keeps of a file; of a picture of bands it is the size."""
+    if clips:
+        return keeps(path)
+    return bands.size_of(path) if deep_files.is_named(path) else keeps(encoded(path))
 
 
 def _passage(trained, count, finish):

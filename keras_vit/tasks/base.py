@@ -41,6 +41,7 @@ class Task(Shown, Checked):
     best: ClassVar[tuple[str, str]] = ("val_loss", "min")  # column of history.csv that `best.keras` follows
     gives: ClassVar[str] = "classes"  # kind of the model's output; a key of `models.kinds.KINDS`
     arguments: ClassVar[tuple[str, ...]] = ()  # arguments of the model, besides those of `vit`
+    any_range: ClassVar[bool] = False  # whether images may be numbers of any range: TIFF, `Data.value_range`
     of_texts: ClassVar[bool] = False  # whether data are texts without images, whose ids are `"images"` of examples
     clips: ClassVar[Any] = None  # for clips: a `data.clip_source.Sampling`
     columns: ClassVar[dict[str, Any]] = {}  # columns of a table by target, where `Data.columns` does not name them

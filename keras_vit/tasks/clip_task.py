@@ -33,6 +33,7 @@ class ClipTask:
     """
 
     arguments: ClassVar[tuple[str, ...]] = video.ARGUMENTS
+    any_range: ClassVar[bool] = False
     refuses: ClassVar[dict[str, str]] = {
         name: f"{name} is for images, not for clips." for name in ("augment.randaugment", "augment.layers")
     }

@@ -94,7 +94,7 @@ def fit(
     if save_steps is not None:
         checks.positive(save_steps=save_steps)
     callbacks = own_callbacks.listed(callbacks)
-    from keras_vit.data import inspection
+    from keras_vit.data import deep_source, inspection, measuring
     from keras_vit.training.loop import Run, run_epochs
 
     requested = read_recipe(recipe)
@@ -103,6 +103,7 @@ def fit(
     written = dataclasses.replace(recipe, task=requested.task)  # in the run's files the data name the classes
     names = recipe.task.classes
     identity = inspection.identity(*sources)
+    measuring.tell(recipe, verbose)
     place = devices.start(recipe)
     extra = [own_callbacks.tensorboard(folder / "tensorboard")] if tensorboard and place.writes else []
     with place.scope(), inspection.named(*sources):
@@ -111,7 +112,7 @@ def fit(
             model = from_recipe(recipe, {"model.head": "new"})
         finetuning.check(model, recipe.optim)
         place.check(model)
-        keep(model, labels=list(names))
+        keep(model, labels=list(names), **deep_source.kept(sources[0], recipe.data))
         metadata = metadata_of(model)
         kinds.note(model, recipe.task.gives)
         teacher = recipe.task.teacher_for(model, place.moved(teacher))
@@ -159,7 +160,7 @@ def on_data(recipe, train=None, validation=None):
 
 def sources_of(recipe, train=None, validation=None):
     """Returns the training and validation sources of a recipe, or of the caller's data: one if `train` is alone."""
-    from keras_vit.data import sources
+    from keras_vit.data import deep_source, sources
     from keras_vit.data.augment import keras_layers
 
     task = recipe.task
@@ -171,6 +172,7 @@ def sources_of(recipe, train=None, validation=None):
         pair = sources.given(train, validation, recipe, shape, lambda: task.classes_for(arguments))
     for source in pair:
         sources.check_channels(source, shape)
+        deep_source.check_task(source, task)
     keras_layers.check_layers(recipe.augment.layers, pair[0].targets)
     return pair
 
@@ -182,9 +184,10 @@ def _arguments(recipe):
 
 def settled(recipe, train):
     """Returns a recipe with what its training data say: the number of classes, and batches that are not larger."""
-    from keras_vit.data import pipeline
+    from keras_vit.data import measuring, pipeline
 
-    follows = {f"model.{k}": v for k, v in recipe.task.settled(train).items() if recipe.model.get(k) is None}
+    own = {f"model.{k}": v for k, v in recipe.task.settled(train).items() if recipe.model.get(k) is None}
+    follows = own | measuring.settled(recipe, train)
     if len(train) < recipe.data.batch_size:
         warn(f"A batch is all {len(train)} training images: data.batch_size is {recipe.data.batch_size}.")
         follows["data.batch_size"] = len(train)

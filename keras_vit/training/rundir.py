@@ -11,7 +11,7 @@ import zlib
 import keras
 
 from keras_vit import config
-from keras_vit.config.removed import ADDED, REMOVED
+from keras_vit.config.removed import ADDED, BANDS, REMOVED
 from keras_vit.models.backbone import keeper
 from keras_vit.models.outputs import check_labels, num_classes, read_labels, write_labels
 from keras_vit.models.whole_autoencoder import LATENTS
@@ -162,7 +162,7 @@ def _identity(values, recipe):
     # Keras draws a seed for a layer that has none; here layers draw by the recipe's.
     options["augment.layers"] = config.without("seed", options["augment.layers"])
     free = {f"task.{name}" for name in recipe.task.measured}
-    added = ADDED.get(type(recipe.task).__name__, {})
+    added = BANDS | ADDED.get(type(recipe.task).__name__, {})
     free |= {name for name, value in added.items() if options.get(name, value) == value}
     return {k: v for k, v in options.items() if k.partition(".")[0] in IDENTITY and k not in free}
 

@@ -145,7 +145,8 @@ def pixels(values, shape=None, name="images", value_range=BYTES):
     Args:
         values: Array, `(batch, height, width, channels)`, integers or floats.
         shape: The `(height, width, channels)` that the model takes; a `None` entry matches any size.
-        value_range: The lowest and the highest pixel; `None` for any finite numbers.
+        value_range: The lowest and the highest pixel; `None`, or a range with numbers for each band, for any finite
+            numbers.
 
     Returns:
         `values` as a NumPy array.
@@ -154,8 +155,10 @@ def pixels(values, shape=None, name="images", value_range=BYTES):
         ValueError: For a wrong rank, shape or dtype, an empty batch, or values outside the range or scaled to 0..1.
     """
     values = batch(values, shape, name)
-    low, high, (least, most) = float(values.min()), float(values.max()), value_range or (-np.inf, np.inf)
-    if value_range is None and not np.isfinite([low, high]).all():
+    low, high = float(values.min()), float(values.max())
+    any_number = value_range is None or np.ndim(value_range) == 2  # what is outside of a band's own range is clipped
+    least, most = (-np.inf, np.inf) if any_number else value_range
+    if any_number and not np.isfinite([low, high]).all():
         raise ValueError(f"`{name}` must contain finite numbers. Received: values from {low:g} to {high:g}")
     rule, received = f"`{name}` must contain pixels from {least:g} to {most:g}", f"values from {low:g} to {high:g}"
     if not (low >= least and high <= most):  # written so that NaN fails too

@@ -6,9 +6,10 @@ import re
 
 from keras_vit.utils.progress import passing
 
-IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".jfif", ".jpe", ".apng")
+IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".jfif", ".jpe", ".apng", ".tif", ".tiff")
+ARRAYS = (".npy", ".npz")  # which are pictures in a folder without others
 OTHER_PICTURES = (  # of formats that are not read
-    *(".tif", ".tiff", ".avif", ".heic", ".heif", ".hif", ".jp2", ".j2k", ".jpx", ".jxl", ".dib", ".ico", ".tga"),
+    *(".avif", ".heic", ".heif", ".hif", ".jp2", ".j2k", ".jpx", ".jxl", ".dib", ".ico", ".tga"),
     *(".ppm", ".pgm", ".pbm", ".pnm", ".pcx", ".psd", ".dds", ".exr", ".hdr", ".svg", ".eps", ".dcm", ".nii"),
     *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".raw"),
 )
@@ -29,7 +30,9 @@ def in_folder(folder):
     Raises:
         ValueError: If there is none.
     """
-    images = [pathlib.Path(path) for path in files_in(folder) if path.lower().endswith(IMAGE_ENDINGS + OTHER_PICTURES)]
+    files = files_in(folder)
+    images = [pathlib.Path(path) for path in files if path.lower().endswith(IMAGE_ENDINGS + OTHER_PICTURES)]
+    images = images or [pathlib.Path(path) for path in files if path.lower().endswith(ARRAYS)]
     if not images:
         raise ValueError(f"There is no image in the folder {str(folder)!r}. Known endings: {', '.join(IMAGE_ENDINGS)}.")
     return images
@@ -100,6 +103,12 @@ def is_hidden(name):
 def is_image(path):
     """Returns whether the name of a file, a text, ends like that of an image."""
     return path.lower().endswith(IMAGE_ENDINGS)
+
+
+def pictures_among(lists):
+    """Returns, of lists of paths, those of images; of arrays where there is no image in any list."""
+    images = [list(filter(is_image, paths)) for paths in lists]
+    return images if any(images) else [[path for path in paths if path.lower().endswith(ARRAYS)] for paths in lists]
 
 
 def natural_key(path):

@@ -30,9 +30,9 @@ STRIP = 2**22  # values that are converted at once
 
 
 def colored(image):
-    """Returns an image as float32 of three channels; of any other number, each is their mean."""
+    """Returns an image as float32 of three channels: of more the first three, of fewer the mean three times."""
     image = np.asarray(image, "float32")
-    return image if image.shape[-1] == 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
+    return image[..., :3] if image.shape[-1] >= 3 else np.repeat(image.mean(-1, keepdims=True), 3, -1)
 
 
 def encoded(path, most_pixels=MOST_PIXELS):

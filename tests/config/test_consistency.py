@@ -17,7 +17,7 @@ def test_a_recipe_that_fits_together_is_returned():
     [
         ({"model.widht": 3}, "'widht'. Did you mean 'width'"),
         ({"model.stem": keras.layers.Conv2D(4, 3)}, "only JSON values"),
-        ({"model.value_range": (0, 4095)}, r"pixels from 0 to 255: .* Received: model.value_range=\(0, 4095\)"),
+        ({"model.value_range": (0, 4095)}, r"pixels is data.value_range, .* Received: model.value_range=\(0, 4095\)"),
         ({"model.channels": 4, "augment.jitter": 0.1}, "1 or 3 channels. Received: channels=4"),
         ({"model.channels": 4, "augment.randaugment": 1}, "1 or 3 channels. Received: channels=4"),
         ({"data.resize": 7}, "data.resize must be at least 8, the shorter side of image_size. Received: 7"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_vit.data import deep_source
 from keras_vit.data.memory import Source
 from keras_vit.data.readers import dataset_labels
 from keras_vit.data.readers.table_cells import group_of
@@ -11,7 +12,7 @@ from keras_vit.preparing.pixel_range import refuse_binary
 from keras_vit.utils import checks
 
 
-def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES):
+def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES, deep=None):
     """Returns the source of the caller's own arrays.
 
     Args:
@@ -26,6 +27,7 @@ def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES
         shape: `(height, width, channels)` that the model takes.
         class_names: Names of the classes of labels.
         value_range: The lowest and the highest pixel; `None` for any finite numbers.
+        deep: The `Data` of images in a range that it states, of any type and bands; see `deep_source.of_arrays`.
 
     Raises:
         ValueError: If there are more or fewer arrays, or one has another shape, type or range.
@@ -37,13 +39,17 @@ def from_arrays(arrays, targets, shape, class_names=(), value_range=checks.BYTES
         form = {0: "images", 1: f"a pair ({names})"}.get(len(targets), f"({names})")
         kind = type(arrays).__name__ + (f" of {len(arrays)}" if isinstance(arrays, (tuple, list)) else "")
         raise ValueError(f"Arrays must be {form}. Received: {kind}")
-    images = checks.pixels(arrays[0], shape, value_range=value_range)
-    refuse_binary(images, value_range)
-    if images.dtype.kind in "ui":
+    if deep is None:
+        images = checks.pixels(arrays[0], shape, value_range=value_range)
+        refuse_binary(images, value_range)
+    else:
+        images = deep_source.of_arrays(arrays[0], deep, shape)
+    if deep is None and images.dtype.kind in "ui":
         images = images.astype("uint8" if 0 <= images.min() <= images.max() <= 255 else "float32", copy=False)
     found = {name: KINDS[name].array(values, images, class_names) for name, values in zip(targets, arrays[1:])}
     groups = [group_of(image.tobytes()) for image in images] if "texts" in found else None  # texts of one image
-    return Source(images, found, tuple(class_names), groups=groups and np.array(groups, "int64"))
+    bands = None if deep is None else images.shape[3]
+    return Source(images, found, tuple(class_names), groups=groups and np.array(groups, "int64"), bands=bands)
 
 
 def names_in(arrays, targets):

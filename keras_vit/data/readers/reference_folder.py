@@ -4,9 +4,12 @@ from typing import NamedTuple
 
 from keras_vit.data import inspection
 from keras_vit.data.readers import paired_files
+from keras_vit.utils import deep_files
 from keras_vit.utils.folders import IMAGE_ENDINGS
 
 TARGET, WHAT = "references", "reference"
+
+ENDINGS = tuple(each for each in IMAGE_ENDINGS if each not in deep_files.ENDINGS)  # bands are not restored
 
 
 class Reference(NamedTuple):
@@ -30,5 +33,5 @@ def seen(paths):
 
 def inspected(images, folder):
     """Returns pairs of an image and its reference, `references/NAME.png`, and the `Reference` of each."""
-    pairs = paired_files.pairs(images, folder, "references", WHAT, IMAGE_ENDINGS)
+    pairs = paired_files.pairs(images, folder, "references", WHAT, ENDINGS)
     return pairs, seen([path for _, path in pairs])

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_vit.data.readers import table_file
 from keras_vit.utils import folders
-from keras_vit.utils.folders import SPLITS, ending, is_image, shown
+from keras_vit.utils.folders import SPLITS, ending, shown
 from keras_vit.utils.names import Written, composed
 from keras_vit.utils.warned import left_out
 
@@ -77,8 +77,9 @@ def inside(folder):
 def image_files(folder, class_names, report=True):
     """Returns the paths of all files that end like an image, a list, and their labels, int32; warns of others."""
     every = folders.files_in_each([folder / name for name in class_names])
-    files_of_classes = [list(filter(is_image, paths)) for paths in every]
-    others = [path for paths in every for path in paths if not is_image(path) and not table_file.is_one(path)]
+    files_of_classes = folders.pictures_among(every)
+    taken = {path for paths in files_of_classes for path in paths}
+    others = [path for paths in every for path in paths if path not in taken and not table_file.is_one(path)]
     if report and others:
         endings = sorted({ending(path) or os.path.basename(path) for path in others})
         left_out(f"{len(others)} files without an image extension: {', '.join(map(shown, endings[:10]))}")

@@ -6,7 +6,6 @@ an epoch in groups of pictures that fit.
 
 import collections
 import math
-import os
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,7 +14,8 @@ import numpy as np
 
 from keras_vit.data import large_jpegs
 from keras_vit.data.augment import masks
-from keras_vit.utils import deep_files, images
+from keras_vit.utils import bands, deep_files, images
+from keras_vit.utils.raster import NOTHING
 
 GROUP = 2**30  # bytes of decoded pictures whose crops are mixed
 KEPT = GROUP + 2**29  # bytes of decoded pictures in memory: a group, and the last picture of it
@@ -34,6 +34,7 @@ class Picture(NamedTuple):
     dtype: np.dtype
     read: Callable  # (top, left, height, width): an array (height, width, channels)
     decoded: bool = False  # whether `read` decodes the whole picture each time
+    finish: Callable | None = None  # what becomes of such an array
 
 
 def of_array(array):
@@ -41,23 +42,36 @@ def of_array(array):
     return Picture(array.shape, array.dtype, lambda y, x, height, width: array[y : y + height, x : x + width])
 
 
-def opened(item, size, channels, crops):
+def opened(item, size, channels, crop, crops, reading=None):
     """Opens an image. Nothing but the beginning of a file is read.
 
     Args:
         item: The path of a file; the bytes of one; or an array `(height, width, channels)`.
         size: Its `(height, width)`.
         channels: Those of the model.
-        crops: Number of windows that will be read of it.
+        crop: `(height, width)` of the windows that will be read of it.
+        crops: Number of these windows.
+        reading: A `bands.Reading` of a source of pictures of any bands and depth, else `None`.
 
     Raises:
         ValueError: If it is too large to be decoded whole, and its format has no windows.
     """
     if isinstance(item, np.ndarray):
         return of_array(item)
-    large, is_jpeg = math.prod(size) > images.MOST_PIXELS, large_jpegs.is_jpeg(_head(item))
+    large, name = math.prod(size) > images.MOST_PIXELS, "An image" if isinstance(item, bytes) else repr(str(item))
+    if reading is not None and deep_files.is_deep(item):
+        raster, finish = bands.by_windows(item, reading, channels)
+        decoded = raster.block != NOTHING and (_at_once(raster.block, size, crop) * crops >= math.prod(size))
+        if large and decoded and raster.block == size:
+            raise ValueError(f"{name} {TOO_LARGE}.")
+        return Picture(raster.shape, raster.dtype, raster.read, decoded and not large, finish)
+    if reading is not None:
+        return Picture(
+            (*size, channels), np.dtype("float32"), _decoding(lambda: bands.read(item, reading, channels)), True
+        )
+    is_jpeg = large_jpegs.is_jpeg(_head(item))
     if large and not is_jpeg:
-        raise ValueError(f"{_name(item)} {TOO_LARGE}.")
+        raise ValueError(f"{name} {TOO_LARGE}.")
     shape, dtype = (*size, channels), np.dtype("uint8")
     if large or (is_jpeg and crops <= FEW):
         return Picture(shape, dtype, _jpeg_windows(item, size, channels))
@@ -65,16 +79,20 @@ def opened(item, size, channels, crops):
 
 
 def opened_mask(item, size):
-    """Opens a segmentation mask: the path or the bytes of a PNG of class indices, or an array `(height, width, 1)`."""
+    """Opens a segmentation mask: the path or the bytes of one, or an array `(height, width, 1)`."""
     if isinstance(item, np.ndarray):
         return of_array(item)
     if not isinstance(item, bytes) and masks.is_raster(item):
         raster = deep_files.opened(item, labels=True)
         return Picture((*size, 1), np.dtype("uint8"), lambda *window: raster.read(*window).astype("uint8"))
-    if math.prod(size) > images.MOST_PIXELS:
-        raise ValueError(f"{_name(item)} {TOO_LARGE}.")
     decode = _decoding(lambda: images.mask_pixels(item if isinstance(item, bytes) else images.encoded(item))[..., None])
     return Picture((*size, 1), np.dtype("uint8"), decode, decoded=True)
+
+
+def _at_once(block, size, crop):
+    """Returns how many pixels of a picture of tiles or strips are decoded for a crop, at most."""
+    sides = (min((math.ceil(own / side) + 1) * side, whole) for side, whole, own in zip(block, size, crop))
+    return math.prod(sides)
 
 
 def _head(item):
@@ -82,10 +100,6 @@ def _head(item):
         return item[:16]
     with open(item, "rb") as file:
         return file.read(16)
-
-
-def _name(item):
-    return "An image" if isinstance(item, bytes) else repr(os.fsdecode(item))
 
 
 def _pixels(item, channels):
@@ -134,7 +148,8 @@ class Shelf:
         """Returns a window of a picture, `(height, width, channels)`; what is beyond the picture is left out."""
         picture = self._picture(place)
         height, width = (min(side, whole - first) for side, whole, first in zip(size, picture.shape, start))
-        return picture.read(*start, height, width)
+        window = picture.read(*start, height, width)
+        return window if picture.finish is None else picture.finish(window)
 
     def _picture(self, place):
         with self.lock:
@@ -146,7 +161,7 @@ class Shelf:
                     return self.kept[place][0]
             picture, taken = self.open_one(place), HEADER
             if picture.decoded:
-                picture = of_array(picture.read(0, 0, *picture.shape[:2]))
+                picture = of_array(picture.read(0, 0, *picture.shape[:2]))._replace(finish=picture.finish)
                 taken = math.prod(picture.shape) * picture.dtype.itemsize
             with self.lock:
                 self.kept[place] = picture, taken

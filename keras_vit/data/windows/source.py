@@ -16,6 +16,7 @@ from keras_vit.data.targets import OUTSIDE
 from keras_vit.data.windows import boxes
 from keras_vit.data.windows.opening import GROUP, KEPT, Shelf, opened, opened_mask
 from keras_vit.data.windows.plan import NUMBERS, Plan
+from keras_vit.utils import bands
 
 SCALE = 2**24  # of random numbers as integers, among the keys
 BOXES, MASKS = "bounding_boxes", "segmentation_masks"
@@ -31,11 +32,13 @@ class Windows(Source):
         pictures: The `Source` of the pictures.
         shapes: `(height, width)` of each picture, int64 `(pictures, 2)`.
         size: `(height, width, channels)` of a window.
+        reading: How files become numbers, of pictures of any bands and depth; of bytes `None`.
     """
 
     pictures: Source = None
     shapes: np.ndarray = None
     size: tuple[int, int, int] = ()
+    reading: bands.Reading | None = None
     kept: ClassVar[int] = KEPT  # bytes of decoded pictures and masks
 
     @property
@@ -57,7 +60,7 @@ class Windows(Source):
         size = tuple(self.shapes[place].tolist())
         if name == MASKS:
             return opened_mask(self.pictures.targets[MASKS][place], size)
-        return opened(self.pictures.images[place], size, self.size[2], self.windows_each)
+        return opened(self.pictures.images[place], size, self.size[2], self.size[:2], self.windows_each, self.reading)
 
     def check(self):
         """Raises ValueError, with the name of the file, if a window could not be read."""
@@ -81,8 +84,8 @@ class Windows(Source):
         """Returns a function from places of pictures and the starts of windows to a dictionary of these."""
         shelf, names = Shelf(self.open_one, self.kept), ["images", *([MASKS] if MASKS in self.targets else [])]
         sizes = {"images": self.size, MASKS: (*self.size[:2], 1)}
-        in_memory = self.pictures.images.ndim == 4
-        types = {"images": tf.as_dtype(self.pictures.images.dtype if in_memory else "uint8"), MASKS: tf.uint8}
+        own = self.pictures.images.dtype if self.pictures.images.ndim == 4 else "uint8"
+        types = {"images": tf.as_dtype(own if self.reading is None else "float32"), MASKS: tf.uint8}
 
         def window(name, place, start):
             pixels = shelf.read((name, place), start, self.size[:2])

@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_vit.layers.base import Layer, plain
 from keras_vit.utils import checks
+from keras_vit.utils.value_range import by_band, of_pairs
 
 FACTORS = (1 / 255, 1 / 127.5)  # first arguments of `keras.layers.Rescaling`
 
@@ -21,8 +22,8 @@ class Rescale(Layer):
         metadata: Dictionary of plain values that is saved with the model, such as the source of its weights and how
             `keras_vit.preprocess` resizes images for it.
         value_range: Lowest and highest pixel value, which become 0 and 1 before `mean` and `std` are applied; such as
-            `(0, 4095)` for 12-bit scans, `(-1024, 3071)` for Hounsfield units, or `(0, 1)`. Functions that check or
-            prepare images for the model read it here.
+            `(0, 4095)` for 12-bit scans, `(-1024, 3071)` for Hounsfield units, or `(0, 1)`. Or a pair for each channel:
+            then pixels outside are clipped. Functions that check or prepare images for the model read it here.
 
     Call arguments:
         images: Tensor of pixels in `value_range`, of any dtype.
@@ -35,8 +36,8 @@ class Rescale(Layer):
 
     Raises:
         ValueError: If the number of means or standard deviations differs from the channels, or a standard deviation
-            is not above 0; if `value_range` is not two increasing numbers; in the call, if the images have another
-            number of channels than the layer was built for.
+            is not above 0; if `value_range` is not two increasing numbers, or such a pair for each channel; in the
+            call, if the images have another number of channels than the layer was built for.
 
     Example:
 
@@ -49,7 +50,7 @@ class Rescale(Layer):
         mean: float | Sequence[float] = 0.5,
         std: float | Sequence[float] = 0.5,
         metadata: dict | None = None,
-        value_range: Sequence[float] = (0, 255),
+        value_range: Sequence = (0, 255),
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -73,12 +74,8 @@ class Rescale(Layer):
         if not np.isfinite([*np.ravel(self.mean), *np.ravel(self.std)]).all():
             raise ValueError(f"`mean` and `std` must be finite. Received: mean={self.mean}, std={self.std}")
         self.metadata = dict(metadata or {})
+        self.limits = of_pairs(value_range)  # `(low, high)`, or `(lows, highs)`
         self.value_range = np.asarray(value_range).tolist()
-        if np.shape(value_range) != (2,) or not -np.inf < value_range[0] < value_range[1] < np.inf:
-            raise ValueError(
-                "`value_range` must be the lowest and the highest pixel. "
-                f"Received: value_range={checks.shown(value_range)}"
-            )
 
     def build(self, input_shape):
         self.channels = input_shape[-1]
@@ -89,6 +86,12 @@ class Rescale(Layer):
                     f"Received: {name}={checks.shown(values)}"
                 )
 
+        if by_band(self.limits) and len(self.value_range) != input_shape[-1]:
+            raise ValueError(
+                f"`value_range` must be a pair of numbers, or one for each of {input_shape[-1]} channels. "
+                f"Received: value_range={checks.shown(self.value_range)}"
+            )
+
     def call(self, images):
         if len(images.shape) != 4 or images.shape[-1] != self.channels:
             raise ValueError(
@@ -96,10 +99,12 @@ class Rescale(Layer):
                 f"Received: shape={tuple(images.shape)}"
             )
         mean, std = np.asarray(self.mean), np.asarray(self.std)
-        low, high = self.value_range
+        low, high = (np.asarray(end, "float64") for end in self.limits)
         scale = 1 / ((high - low) * std)
         offset = -mean / std - low * scale
         x = keras.ops.cast(images, self.compute_dtype)
+        if by_band(self.limits):
+            x = keras.ops.minimum(keras.ops.maximum(x, keras.ops.cast(low, x.dtype)), keras.ops.cast(high, x.dtype))
         return x * keras.ops.cast(scale, x.dtype) + keras.ops.cast(offset, x.dtype)
 
     def compute_output_shape(self, input_shape):

@@ -34,6 +34,7 @@ class Classify(Task):
     `SeveralLabels` for the options.
     """
 
+    any_range = True
     measured = ("metrics",)
     unknown = None  # no option: a trained model's rule for images of none of its classes, see `unknown`
 

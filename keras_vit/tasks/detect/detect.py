@@ -69,6 +69,7 @@ class Detect(WithHead, Task):
         score: Least score of a box in pictures, answers and files of boxes. Average precision does not use it.
     """
 
+    any_range = True
     targets = ("bounding_boxes",)
     best = ("val_map50", "max")
     gives = "boxes"

@@ -9,6 +9,7 @@ from keras_vit.layers import Frames, Patches, Tubelets
 from keras_vit.tasks.pretrain import patch_pixels
 from keras_vit.tasks.pretrain.encoder import SHARE, SHARE_OF_TUBES, visible_patches
 from keras_vit.utils import checks, clip_files
+from keras_vit.utils.value_range import ends
 
 
 class ImageLayout:
@@ -106,7 +107,7 @@ class ClipLayout(ImageLayout):
 
     def patches_of(self, model, images):
         """Returns float32 tubelets, `(batch, tubelets, values)`, 0..1, from clips in the model's range of pixels."""
-        low, high = model.get_layer("rescale").value_range
+        low, high = ends(model.get_layer("rescale").limits)
         return self.tubelets(self.cut(self.on_top((ops.cast(images, "float32") - low) / (high - low))))
 
     def statistics(self, patches):

@@ -16,6 +16,7 @@ from keras_vit.tasks.pretrain.layouts import layout_of
 from keras_vit.utils import checks, feeding
 from keras_vit.utils.configured import Loss
 from keras_vit.utils.typed import typed
+from keras_vit.utils.value_range import ends
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -244,8 +245,9 @@ class MaskedAutoencoder(keras.Model):
         Raises:
             ValueError: If the images or the noise do not match the model.
         """
-        low, high = self.model.get_layer("rescale").value_range
-        images = np.float32(self.layout.checked(images, self.model.input_shape[1:], value_range=(low, high)))
+        value_range = self.model.get_layer("rescale").limits
+        low, high = ends(value_range)
+        images = np.float32(self.layout.checked(images, self.model.input_shape[1:], value_range=value_range))
         size = (len(images), self.layout.columns)
         noise = np.random.default_rng(0).random(size) if noise is None else np.asarray(noise)
         if noise.shape != size:

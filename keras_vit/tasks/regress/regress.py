@@ -35,6 +35,7 @@ class Regress(Task):
         deviation: Standard deviation of each number; by default the standard deviation of the training data.
     """
 
+    any_range = True
     targets = ("numbers",)
     best = ("val_mae", "min")
     gives = "numbers"

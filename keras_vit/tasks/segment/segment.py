@@ -87,6 +87,7 @@ class Segment(WithHead, ReadsTexts, Task):
         threshold: Probability above which a pixel is found, in scores, pictures and files.
     """
 
+    any_range = True
     asks: ClassVar[str] = "Sentence"
 
     parts = ("predicted", "true")

@@ -138,8 +138,8 @@ def test_classes_are_counted_after_leaving_out(folder):
 
 
 def test_other_files_are_counted(folder, capsys):
-    picture(folder / "cat" / "print.tif", 0)
-    with pytest.warns(LeftOut, match="Left out 1 files without an image extension: .tif"):
+    picture(folder / "cat" / "print.ico", 0)
+    with pytest.warns(LeftOut, match="Left out 1 files without an image extension: .ico"):
         assert len(load(folder)) == 8
     for hidden in (
         "cat/._0.png",
@@ -149,7 +149,7 @@ def test_other_files_are_counted(folder, capsys):
         "__MACOSX/0.png",
     ):
         picture(folder / hidden, 0)
-    with pytest.warns(LeftOut, match="Left out 1 files without an image extension: .tif"):
+    with pytest.warns(LeftOut, match="Left out 1 files without an image extension: .ico"):
         assert len(load(folder)) == 8
     assert not capsys.readouterr().out
 
@@ -239,7 +239,7 @@ def test_endings_of_images(folder):
     for name in ("A.JPE", "b.jfif", "c.JPEG"):
         Image.new("RGB", (9, 7)).save(folder / "cat" / name, "JPEG")
     assert len(load(folder)) == 11
-    for name in ("d.avif", "e.TIFF"):
+    for name in ("d.avif", "e.ICO"):
         (folder / "dog" / name).write_bytes(b"x")
-    with pytest.warns(LeftOut, match="Left out 2 files without an image extension: .avif, .tiff"):
+    with pytest.warns(LeftOut, match="Left out 2 files without an image extension: .avif, .ico"):
         assert len(load(folder)) == 11

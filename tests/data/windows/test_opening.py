@@ -30,11 +30,11 @@ def oriented(number):
 @pytest.mark.parametrize("ending", ["png", "bmp", "webp"])
 def test_windows_of_a_file_that_is_decoded_whole(tmp_path, ending, channels):
     path = written(tmp_path / f"a.{ending}", RANDOM.integers(0, 256, (70, 90, 3), "uint8"))
-    picture = opening.opened(path, (70, 90), channels, 1)
+    picture = opening.opened(path, (70, 90), channels, (20, 30), 1)
     assert picture.decoded and picture.shape == (70, 90, channels)
     whole = images.read_pixels(path, channels)
     np.testing.assert_array_equal(picture.read(3, 5, 20, 30), whole[3:23, 5:35])
-    in_memory = opening.opened(pathlib.Path(path).read_bytes(), (70, 90), channels, 9)
+    in_memory = opening.opened(pathlib.Path(path).read_bytes(), (70, 90), channels, (20, 30), 9)
     np.testing.assert_array_equal(in_memory.read(0, 0, 70, 90), whole)
 
 
@@ -44,12 +44,12 @@ def test_windows_of_a_jpeg_are_those_of_the_whole(tmp_path, number, channels):
     smooth = Image.fromarray(RANDOM.integers(0, 256, (10, 12, 3), "uint8")).resize((120, 100))
     smooth.save(tmp_path / "a.jpg", exif=oriented(number))
     whole = images.read_pixels(tmp_path / "a.jpg", channels)
-    picture = opening.opened(str(tmp_path / "a.jpg"), whole.shape[:2], channels, opening.FEW)
+    picture = opening.opened(str(tmp_path / "a.jpg"), whole.shape[:2], channels, (32, 32), opening.FEW)
     assert not picture.decoded and picture.shape == whole.shape
     for top, left, height, width in ((0, 0, 32, 32), (13, 27, 40, 61), (67, 68, 33, 32)):
         window = picture.read(top, left, height, width)
         np.testing.assert_array_equal(window, whole[top : top + height, left : left + width])
-    assert opening.opened(str(tmp_path / "a.jpg"), whole.shape[:2], channels, opening.FEW + 1).decoded
+    assert opening.opened(str(tmp_path / "a.jpg"), whole.shape[:2], channels, (32, 32), opening.FEW + 1).decoded
 
 
 def test_a_mask_keeps_its_values():
@@ -65,9 +65,7 @@ def test_a_large_file_without_windows_is_refused_before_it_is_read(tmp_path):
     path, size = written(tmp_path / "a.png", np.zeros((8, 8), "uint8")), (20_000, 20_000)
     refused = r"a.png' is too large: it has more than 128 million pixels, and its format"
     with pytest.raises(ValueError, match=refused):
-        opening.opened(path, size, 3, 1)
-    with pytest.raises(ValueError, match=refused):
-        opening.opened_mask(path, size)
+        opening.opened(path, size, 3, (32, 32), 1)
 
 
 def shelf_of(sizes, most):

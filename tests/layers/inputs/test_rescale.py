@@ -42,6 +42,18 @@ def test_images_of_other_channels_are_an_error_before_the_first_block():
         model.predict(np.zeros((2, 8, 8, 1)), verbose=0)
 
 
+def test_a_range_of_each_band_clips():
+    pairs = [(0, 10), (-5, 5), (100, 4000)]
+    layer = Rescale((0.1, 0.2, 0.3), (0.5, 1.0, 2.0), value_range=pairs)
+    images = np.random.default_rng(0).uniform(-50, 5000, (2, 3, 4, 3)).astype("float32")
+    low, high = np.array(pairs, "float64").T
+    expected = ((np.clip(images, low, high) - low) / (high - low) - [0.1, 0.2, 0.3]) / [0.5, 1.0, 2.0]
+    np.testing.assert_allclose(keras.ops.convert_to_numpy(layer(images)), expected, atol=1e-5)
+    again = Rescale.from_config(layer.get_config())
+    assert again.value_range == [[0, 10], [-5, 5], [100, 4000]] and again.limits == ((0, -5, 100), (10, 5, 4000))
+    np.testing.assert_array_equal(*map(keras.ops.convert_to_numpy, (again(images), layer(images))))
+
+
 def test_keeps_what_is_known():
     layer = Rescale(metadata={"source": "a file", "evaluation": {"resize": "crop"}})
     assert type(layer).from_config(layer.get_config()).metadata == layer.metadata
@@ -56,6 +68,11 @@ def test_keeps_what_is_known():
         (dict(std=0), "std=0"),
         (dict(value_range=(255, 0)), r"value_range=\(255, 0\)"),
         (dict(value_range=255), "value_range=255"),
+        (dict(value_range=[(0, 1), (3, 2)]), r"such a pair for each band"),
+        (
+            dict(value_range=[(0, 1), (0, 2)]),
+            r"one for each of 3 channels. Received: value_range=\[\[0",
+        ),
         (dict(value_range=(0, float("inf"))), r"value_range=\(0, inf\)"),
         (dict(mean=float("nan")), "mean=nan"),
         (dict(mean=(0.5, 0.5)), r"3 channels.*\[0.5, 0.5\]"),

@@ -1,0 +1,105 @@
+"""The range of the pixels of training images, their mean and their deviation, a number for each band."""
+
+import functools
+import os
+
+import numpy as np
+
+from keras_vit.data.deep_source import WORDS
+from keras_vit.utils import bands, checks
+from keras_vit.utils.progress import passing
+from keras_vit.utils.value_range import ends, of_pairs, plain
+
+PERCENT = (0.1, 99.9)  # of "percentiles"
+MOST = 2**22  # pixels that percentiles, mean and deviation are taken of: a regular grid of each image's
+DIGITS = 6  # that are kept of percentiles, means and deviations, so that they are the same on every machine
+
+
+def settled(recipe, source):
+    """Returns the options, by dotted names, that follow from the training images where a recipe leaves them to these.
+
+    Args:
+        recipe: A `Recipe`; its `data.value_range`, `model.mean` and `model.std` are read.
+        source: The training split, a `Source`.
+
+    Raises:
+        ValueError: For `"data"` in the model of images that are read as bytes.
+    """
+    data, asked = recipe.data, [name for name in ("mean", "std") if recipe.model.get(name) == "data"]
+    if getattr(source, "bands", None) is None:
+        if asked:
+            raise ValueError(
+                f"model.{asked[0]}='data' is for pictures with data.value_range. Received: data.value_range=None"
+            )
+        return {}
+    pairs, sample = data.value_range, None
+    if data.value_range in WORDS or asked:
+        lows, highs, sample = _passed(source, data)
+        pairs = _measured(data.value_range, lows, highs, sample)
+    if pairs is None:  # bytes
+        return {f"model.{name}": _share(sample, (0, 255), name) for name in asked}
+    pairs = tuple(pairs for _ in range(source.bands)) if np.ndim(pairs) == 1 else pairs
+    if len(pairs) != source.bands:
+        raise ValueError(
+            f"data.value_range must be a pair, or one for each of {source.bands} bands. Received: {checks.shown(pairs)}"
+        )
+    follows = {"data.value_range": pairs, "model.value_range": [list(pair) for pair in pairs]}
+    return follows | {f"model.{name}": _share(sample, of_pairs(pairs), name) for name in asked}
+
+
+def tell(recipe, verbose=True):
+    """Prints the range of each band of a settled recipe, and what its first weights were made for; not of bytes."""
+    pairs = recipe.data.value_range
+    if not verbose or pairs is None:
+        return
+    names = recipe.data.bands or range(1, len(pairs) + 1)
+    print("bands: " + ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in zip(names, pairs)))
+    if recipe.model.get("weights") and len(pairs) != 3:
+        print(f"The first weights, of three channels, are repeated for {len(pairs)} bands, and divided as often.")
+
+
+def _passed(source, data):
+    """Returns the lowest and the highest number of each band, and a sample of pixels, `(pixels, bands)`."""
+    reading = bands.reading_of(data)
+    each = max(MOST // len(source), 1)
+    lows, highs, sample = np.full(source.bands, np.inf), np.full(source.bands, -np.inf), []
+    read = functools.partial(bands.read, reading=reading) if source.files else lambda image: np.float32(image)
+    for image in passing(source.images, "measuring bands: {n:,}", 2.0, every=10):
+        pixels = read(os.fspath(image) if source.files else image).reshape(-1, source.bands)
+        known = pixels[~np.isnan(pixels).any(-1)]
+        if len(known):
+            lows, highs = np.minimum(lows, known.min(0)), np.maximum(highs, known.max(0))
+            sample.append(known[:: max(len(known) // each, 1)])
+    if not sample:
+        raise ValueError("The training images must have a pixel with data in every band. Received: none")
+    return lows, highs, np.concatenate(sample)
+
+
+def _measured(value_range, lows, highs, sample):
+    if value_range not in WORDS:
+        return value_range
+    if value_range == "percentiles":
+        lows, highs = np.vectorize(_short)(np.percentile(sample.astype("float64"), PERCENT, axis=0))
+    pairs = tuple((plain(low), plain(high)) for low, high in zip(lows, highs))
+    flat = [i + 1 for i, (low, high) in enumerate(pairs) if low >= high]
+    if flat:
+        raise ValueError(
+            f"A band of the training images must have different numbers. Received: {pairs[flat[0] - 1][0]:g} alone in "
+            f"band {flat[0]}"
+        )
+    return pairs
+
+
+def _share(sample, value_range, name):
+    """Returns mean or deviation of each band on the scale of 0 to 1."""
+    low, high = ends(value_range)
+    shares = (np.clip(sample, low, high).astype("float64") - low) / (high - low)
+    values = [_short(number) for number in getattr(shares, name)(axis=0)]
+    flat = [i + 1 for i, value in enumerate(values) if name == "std" and value <= 0]
+    if flat:
+        raise ValueError(f"A band must have different numbers in its range. Received: one alone in band {flat[0]}")
+    return values
+
+
+def _short(number):
+    return float(f"{number:.{DIGITS}g}")

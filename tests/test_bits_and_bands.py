@@ -1,0 +1,133 @@
+"""Pictures of five bands of 16 bits, from a folder to what is exported: the same numbers everywhere."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import keras_vit
+from keras_vit.config import Augment, Data, Optim, Recipe
+from keras_vit.export import runtimes
+from keras_vit.runs import results
+from keras_vit.runs.looking import explain
+from keras_vit.training import rundir
+
+tifffile = pytest.importorskip("tifffile")
+pytest.importorskip("imagecodecs")
+MODEL = dict(width=16, depth=1, num_heads=2, mlp_dim=32, patch_size=8, image_size=24, channels=5)
+
+
+def made(count, seed=0):
+    """Returns pictures whose class, 0 or 1, is in the last band alone."""
+    random = np.random.default_rng(seed)
+    values = random.integers(500, 20_000, (count, 5, 30, 26)).astype("uint16")
+    labels = np.arange(count) % 2
+    values[labels == 1, 4] += 30_000
+    return values, labels
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    place = tmp_path_factory.mktemp("bands")
+    values, labels = made(60)
+    for i, (image, label) in enumerate(zip(values, labels)):
+        (place / "data" / "ab"[label]).mkdir(parents=True, exist_ok=True)
+        path = place / "data" / "ab"[label] / f"{i}.tif"
+        tifffile.imwrite(path, image, photometric="minisblack", planarconfig="separate", compression="lzw")
+    recipe = Recipe(
+        "bands",
+        {**MODEL, "mean": "data", "std": "data"},
+        data=Data(source=f"folder:{place / 'data'}", batch_size=14, value_range="percentiles", bands=(5, 1, 2, 3, 4)),
+        augment=Augment(flip=True),
+        optim=Optim(epochs=4, learning_rate=3e-3, warmup_epochs=0.5, xla=False),
+    )
+    keras_vit.fit(recipe, place / "run", verbose=0)
+    return place, recipe
+
+
+def test_the_numbers_are_kept(run, capsys):
+    place, recipe = run
+    kept = rundir.recipe_of(place / "run")
+    pairs = kept.data.value_range
+    assert len(pairs) == 5 and pairs[0][1] > 45_000 > 20_000 >= pairs[1][1]
+    model = keras_vit.load_run(place / "run").model
+    assert model.get_layer("rescale").value_range == [list(pair) for pair in pairs]
+    assert len(model.get_layer("rescale").mean) == 5
+    keras_vit.fit(recipe, place / "run")  # the same run
+    said = capsys.readouterr().out
+    assert "already finished" in said and f"bands: 5 from {pairs[0][0]:g} to {pairs[0][1]:g}, 1 from" in said
+
+
+def test_a_run_a_file_and_arrays_agree(run):
+    place, _ = run
+    files = sorted((place / "data").rglob("*.tif"))[:7]
+    of_run = keras_vit.predict(place / "run", files)
+    shutil.copy(place / "run" / "model.keras", place / "alone.keras")
+    of_file = keras_vit.predict(place / "alone.keras", files)
+    for one, other in zip(of_run, of_file):
+        assert [name for name, _ in one] == [name for name, _ in other]
+        np.testing.assert_allclose([p for _, p in one], [p for _, p in other], atol=1e-4)
+    assert [one[0][0] for one in of_run] == [path.parent.name for path in files]
+    arrays = np.stack([tifffile.imread(path)[[4, 0, 1, 2, 3]].transpose(1, 2, 0) for path in files])
+    model = keras_vit.load_run(place / "run").model
+    pixels = keras_vit.preprocess(model, list(arrays))
+    np.testing.assert_allclose(pixels, keras_vit.preprocess(model, files), atol=0.01)
+    np.save(place / "three.npy", arrays[0, ..., :3])
+    with pytest.raises(ValueError, match="has the bands 1 to 3"):
+        keras_vit.predict(place / "run", [place / "three.npy"])
+
+
+def test_exports_take_the_files_numbers(run):
+    place, _ = run
+    results.export(place / "run")
+    scores = keras_vit.evaluate(place / "run")
+    assert len(scores) == 3 and {score["accuracy"] for score in scores.values()} == {1.0}
+    facts = json.loads((place / "run" / "model.tflite.json").read_text())["input"]
+    assert facts["range"] == [list(pair) for pair in rundir.recipe_of(place / "run").data.value_range]
+    assert facts["bands"] == {"count": 5, "bands": [5, 1, 2, 3, 4]} and facts["channels"] is None
+    outputs, _ = runtimes.tflite(place / "run" / "model.tflite")
+    model = keras_vit.load_run(place / "run").model
+    beyond = np.random.default_rng(0).uniform(-9e4, 9e4, (4, 24, 24, 5)).astype("float32")  # clipped in the file too
+    np.testing.assert_allclose(outputs(beyond), model.predict(beyond, verbose=0), atol=1e-3)
+
+
+def test_pictures_are_drawn(run):
+    place, _ = run
+    report = keras_vit.report(place / "run", place / "report.html").read_text()
+    assert "Pictures show bands 5, 1 and 2 in red, green and blue, each in its range." in report
+    explain(place / "run", sorted((place / "data").rglob("*.tif"))[:2], place / "explained")
+    assert (place / "explained" / "attention.png").stat().st_size > 1000
+
+
+def test_arrays_of_any_type_train(tmp_path):
+    values, labels = made(40)
+    images = values[:, :, :24, :24].transpose(0, 2, 3, 1)
+    data = Data(batch_size=10, value_range=((0, 50_000),) * 5)
+    recipe = Recipe(
+        "arrays", {**MODEL, "num_classes": 2}, data=data, optim=Optim(epochs=3, learning_rate=3e-3, xla=False)
+    )
+    histories = []
+    for kind in ("uint16", "int32", "float64"):
+        pair = (images.astype(kind), labels)
+        _, history = keras_vit.fit(recipe, tmp_path / kind, train=pair, validation=pair, verbose=0)
+        histories.append(history["loss"])
+    assert histories[0] == histories[1] == histories[2]
+    holes = images.astype("float32")
+    holes[3, 4, 5] = np.nan
+    with pytest.raises(ValueError, match="data.no_data='nan' masks NaN"):
+        keras_vit.fit(recipe, tmp_path / "holes", train=(holes, labels), validation=(holes, labels), verbose=0)
+    assert not (tmp_path / "holes").exists()
+    masked = dataclasses.replace(recipe, data=dataclasses.replace(data, no_data="nan"))
+    _, history = keras_vit.fit(masked, tmp_path / "h", train=(holes, labels), validation=(holes, labels), verbose=0)
+    assert np.isfinite(history["loss"]).all()
+
+
+def test_tasks_that_see_bytes_refuse_bands(run):
+    place, _ = run
+    recipe = Recipe("restore", dict(MODEL), task=keras_vit.Restore(), data=Data(source=f"folder:{place / 'data'}"))
+    recipe = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, value_range=(0, 1)))
+    with pytest.raises(ValueError, match="Restore"):
+        keras_vit.fit(recipe, place / "restored", verbose=0)
+    assert not (place / "restored").exists()
