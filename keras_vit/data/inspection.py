@@ -67,7 +67,7 @@ def inspect_all(paths, by_windows=False):
     """
     paths = list(map(str, paths))
     checked = _inspected_all(paths)
-    return large_jpegs.accepted(paths, checked) if by_windows else large_jpegs.refused(checked)
+    return large_jpegs.accepted(paths, checked, FIELDS) if by_windows else large_jpegs.refused(checked)
 
 
 def _inspected_all(paths):

@@ -22,17 +22,18 @@ def refused(checked):
     return type(checked)(checked.records, {**dict.fromkeys(large.tolist(), FAULT), **checked.faults})
 
 
-def accepted(paths, checked):
+def accepted(paths, checked, fields):
     """Returns an `inspection.Checked` in which JPEGs are no fault only because of their size; others are as they are.
 
     Args:
         paths: The files.
         checked: Their `Checked`.
+        fields: `inspection.FIELDS`.
     """
     places = [place for place, why in checked.faults.items() if why == FAULT]
     if not places:
         return checked
-    found, bad = _known().look_up([paths[place] for place in places], "checking large images")
+    found, bad = _known(fields).look_up([paths[place] for place in places], "checking large images")
     records, faults = checked.records.copy(), dict(checked.faults)
     for i, place in enumerate(places):
         if i in bad:
@@ -69,10 +70,8 @@ def window_of(data, size, channels, top, left, height, width):
 
 
 @functools.cache
-def _known():
-    from keras_vit.data.inspection import FIELDS
-
-    return KnownFiles(f"large images {RULES}", FIELDS, lambda paths: [*map(_inspect, paths)])
+def _known(fields):
+    return KnownFiles(f"large images {RULES}", fields, lambda paths: [*map(_inspect, paths)])
 
 
 def _inspect(path):

@@ -1,6 +1,5 @@
 """The range of the pixels of training images, their mean and their deviation, a number for each band."""
 
-import functools
 import os
 
 import numpy as np
@@ -12,6 +11,7 @@ from keras_vit.utils.value_range import ends, of_pairs, plain
 
 PERCENT = (0.1, 99.9)  # of "percentiles"
 MOST = 2**22  # pixels that percentiles, mean and deviation are taken of: a regular grid of each image's
+AT_ONCE = 2**24  # values that are read together
 DIGITS = 6  # that are kept of percentiles, means and deviations, so that they are the same on every machine
 
 
@@ -61,18 +61,30 @@ def tell(recipe, verbose=True):
 def _passed(source, data):
     """Returns the lowest and the highest number of each band, and a sample of pixels, `(pixels, bands)`."""
     reading = bands.reading_of(data)
-    each = max(MOST // len(source), 1)
+    each = max(MOST // len(source.images), 1)
     lows, highs, sample = np.full(source.bands, np.inf), np.full(source.bands, -np.inf), []
-    read = functools.partial(bands.read, reading=reading) if source.files else lambda image: np.float32(image)
-    for image in passing(source.images, "measuring bands: {n:,}", 2.0, every=10):
-        pixels = read(os.fspath(image) if source.files else image).reshape(-1, source.bands)
+    parts = (part for image in source.images for part in _parts(image, reading))
+    for pixels, area in passing(parts, "measuring bands: {n:,}", 2.0, every=10):
+        pixels = pixels.reshape(-1, source.bands)
         known = pixels[~np.isnan(pixels).any(-1)]
         if len(known):
             lows, highs = np.minimum(lows, known.min(0)), np.maximum(highs, known.max(0))
-            sample.append(known[:: max(len(known) // each, 1)])
+            sample.append(known[:: max(area // each, 1)])
     if not sample:
         raise ValueError("The training images must have a pixel with data in every band. Received: none")
     return lows, highs, np.concatenate(sample)
+
+
+def _parts(image, reading):
+    """Yields some rows of an image at a time, float32 `(rows, width, bands)`, and how many pixels all of it has."""
+    if isinstance(image, np.ndarray):
+        yield image.astype("float32"), image.shape[0] * image.shape[1]
+        return
+    raster, pixels_of = bands.by_windows(os.fspath(image), reading)
+    height, width, count = raster.shape
+    step = max(AT_ONCE // (width * count) // raster.block[0], 1) * raster.block[0]
+    for top in range(0, height, step):
+        yield pixels_of(raster.read(top, 0, min(step, height - top), width)), height * width
 
 
 def _measured(value_range, lows, highs, sample):

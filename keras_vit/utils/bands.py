@@ -213,4 +213,8 @@ def _raster(path, reading):
         return deep_files.opened(path, reading.pages)
     with opened(encoded(path)) as image:
         pixels = plain_pixels(image, 1 if image.mode in ("1", "L", "LA") else 3)
-    return Raster(pixels.shape, pixels.dtype, lambda top, left, height, width: pixels, pixels.shape[:2])
+
+    def window(top, left, height, width):
+        return pixels[top : top + height, left : left + width]
+
+    return Raster(pixels.shape, pixels.dtype, window, pixels.shape[:2])

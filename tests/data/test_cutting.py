@@ -81,3 +81,57 @@ def test_more_objects_in_a_crop_than_the_model_finds_are_refused(tmp_path):
         keras_vit.datasets(made, train=train, validation=train.take(slice(1)))
     with pytest.raises(ValueError, match=r"most must be the objects of an image or more. Received: most=3"):
         task.on(cutting.grid(train, made, (32, 32, 1), every=True), {})
+
+
+def rasters(folder, kind, source):
+    """Writes the pictures of a folder, of three bands of 16 bits, in another format; returns the new folder."""
+    tifffile = pytest.importorskip("tifffile")
+    for part in ("images", "masks"):
+        (folder / part).mkdir(parents=True)
+    for path in sorted((source / "images").iterdir()):
+        pixels = np.asarray(Image.open(path)).astype("uint16")
+        values = np.stack([pixels * 100, pixels[::-1] * 50, 200 * pixels], axis=-1)
+        mask = np.asarray(Image.open(source / "masks" / path.name))
+        if kind == "npy":
+            np.save(folder / "images" / f"{path.stem}.npy", values)
+            np.save(folder / "masks" / f"{path.stem}.npy", mask)
+        else:
+            settings = {"tiles": {"tile": (16, 32)}, "strips": {"rowsperstrip": 7, "compression": "lzw"}, "plain": {}}
+            for part, one in (("images", values), ("masks", mask)):
+                more = {"photometric": "rgb" if part == "images" else "minisblack", **settings[kind]}
+                tifffile.imwrite(folder / part / f"{path.stem}.tif", one, **more)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["plain", "tiles", "strips", "npy"])
+def test_pictures_of_16_bits_give_the_same_crops_in_every_format(with_masks, tmp_path, kind):
+    folders = [rasters(tmp_path / f"{i}_{name}", name, with_masks) for i, name in enumerate(("plain", kind))]
+    batches = []
+    for folder in folders:
+        made = recipe(folder, SEGMENT, value_range="minmax", crops_balanced=True)
+        made = dataclasses.replace(made, model={**SMALL, "channels": 3}, augment=config.Augment(flip=True))
+        train, validation = keras_vit.datasets(made)
+        batches.append([*train.as_numpy_iterator(), *validation.as_numpy_iterator()])
+    for (x, y), (a, b) in zip(*batches):
+        np.testing.assert_array_equal(x, a)
+        np.testing.assert_array_equal(y, b)
+    assert max(x.max() for x, _ in batches[0]) > 20_000  # in the numbers of the files
+    keras_vit.fit(made, tmp_path / "run", verbose=0)
+    scores = next(iter(keras_vit.evaluate(tmp_path / "run").values()))
+    assert 0 <= scores["mean_iou"] <= 1
+
+
+def test_pixels_without_data_have_neighbors_of_their_crop(tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    values = np.arange(4096, dtype="float32").reshape(64, 64)
+    values[20:24, 20:24] = np.nan
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        tifffile.imwrite(tmp_path / name / "0.tif", values, tile=(16, 16))
+    made = recipe(tmp_path, config.Classify(), train="all", validation="all", value_range=(0, 4096), no_data="nan")
+    with pytest.warns(UserWarning, match="validation examples are training examples"):
+        train, _ = keras_vit.datasets(dataclasses.replace(made, model={**SMALL, "num_classes": 2}))
+    for x, _ in train.as_numpy_iterator():
+        assert np.isfinite(x).all() and x.min() >= 0 and x.max() <= 4096
+        steps = np.diff(x[..., 0], axis=2)
+        assert np.abs(steps).max() <= 64 * 4  # of the nearest pixel that is known

@@ -196,9 +196,8 @@ def _masked(pairs, checked, data, class_names=(), stuff=(), target="segmentation
     pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
     mask_folder.check_sizes(pairs, checked, data)
     masks = {target: mask_folder.items([mask for _, mask in pairs], checked, data)}
-    return Source(
-        np.array([path for path, _ in pairs], object), masks, class_names, files=True, digests=digests, stuff=stuff
-    )
+    images = np.array([path for path, _ in pairs], object)
+    return Source(images, masks, class_names, files=True, digests=digests, stuff=stuff)
 
 
 def _with_pairs(folder, data, reader):
@@ -224,8 +223,8 @@ def _with_boxes(folder, root, data):
     objects = [mask_frames.seen_boxes(*pair) for pair in zip(objects, inspected)]
     digests, readable = _readable(paths, data, objects)
     paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
-    sizes = [inspected[i].size for i in readable]
-    boxes = box_folder.array(objects, sizes, paths, class_names, skip=data.bad_images == "skip")
+    sizes = (inspected[i].size for i in readable)
+    boxes = box_folder.array(objects, sizes, paths, class_names, data.bad_images == "skip")
     return Source(np.array(paths, object), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
 
 
@@ -268,10 +267,8 @@ def _readable(paths, data, targets=None):
         Hashes of the readable files, one row for each, and the positions of these files among `paths`.
     """
     checked = inspection.inspect_all(paths, data.crops_per_image)
-    faults = checked.faults
-    if targets is not None:
-        kind = getattr(targets[0], "what", "its boxes")
-        faults = {i: f"{kind}: {of.fault}" for i, of in enumerate(targets) if of.fault} | faults
+    kind = getattr(targets[0], "what", "its boxes") if targets else ""
+    faults = {i: f"{kind}: {of.fault}" for i, of in enumerate(targets or ()) if of.fault} | checked.faults
     bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
     if bad:
         if data.bad_images == "raise" or len(bad) == len(paths):
