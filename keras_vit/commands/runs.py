@@ -25,11 +25,23 @@ DRAWN = 32  # images, at most: all are in one figure
 Formats = Literal["float16", "dynamic", "int8", "int16x8"]
 
 
-def measure(run: Run, changes: Changes = (), *, split: Text = None, unknown: Folder = None) -> None:
+def measure(
+    run: Run,
+    changes: Changes = (),
+    *,
+    split: Text = None,
+    tiles: Flag = False,
+    tile_size: Count = None,
+    overlap: Number = None,
+    unknown: Folder = None,
+) -> None:
     """Evaluate a trained model and its exports on the test split.
 
     Args:
         split: Such as "test" or "train[:10%]"; the recipe's test split by default.
+        tiles: Of Segment and Detect: pictures at full size in overlapping tiles, not shrunk to the model.
+        tile_size: Pixels of a picture along the longer side of a tile; those of the model's input by default.
+        overlap: Share of a tile that the next one has too, 0 to 0.5; 0.25 by default.
         unknown: Folder of pictures of none of the classes: how many are found, of a model from calibrate --unknown.
     """
     from keras_vit import config
@@ -39,7 +51,8 @@ def measure(run: Run, changes: Changes = (), *, split: Text = None, unknown: Fol
 
     model = trained.load_run(run)
     say(f"Measuring {model.file}, and what was exported of it")
-    measured = results.evaluate(model, split, changes=config.parse(changes), unknown=unknown)
+    options = {"tiles": _tiling(tiles, tile_size, overlap), "unknown": unknown}
+    measured = results.evaluate(model, split, changes=config.parse(changes), **options)
     print("\n".join(scores.lines(measured, model.task, terminal())))
 
 
@@ -52,6 +65,10 @@ def apply(
     reference: Reference = None,
     top: Count = 3,
     to: Folder = None,
+    tiles: Flag = False,
+    tile_size: Count = None,
+    overlap: Number = None,
+    resume: Flag = False,
     json: File = None,
     csv: File = None,
     classes: Annotated[Texts, named("class", "Of models that draw images: their classes; all by default.")] = (),
@@ -74,6 +91,10 @@ def apply(
         steps: Steps from noise to an image; those of the recipe by default.
         seed: Seed of the noise that images are drawn from.
         to: Folder for PNG files: masks of class indices, maps of segments, restored images; or for YOLO's labels.
+        tiles: Of Segment and Detect: pictures at full size in overlapping tiles, not shrunk to the model.
+        tile_size: Pixels of a picture along the longer side of a tile; those of the model's input by default.
+        overlap: Share of a tile that the next one has too, 0 to 0.5; 0.25 by default.
+        resume: Leave out images whose files are in --to, as an interrupted call left it.
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
         csv: File for the same as a table.
     """
@@ -97,18 +118,27 @@ def apply(
             f"{options}: only models that draw images, as of Generate, take this. Received: {type(model.task).__name__}"
         )
     files, bad = predictions.given(model, images), 0
-    answers = predictions.predictions(model, files, top, to, texts=text, reference=reference, json=json, csv=csv)
+    options = {"tiles": _tiling(tiles, tile_size, overlap), "resume": resume, "json": json, "csv": csv}
+    answers = predictions.predictions(model, files, top, to, texts=text, reference=reference, **options)
     for file, answer, error in predictions.followed(answers, len(files)):
         if error and len(files) == 1:
             raise error
         bad += bool(error)
         if error:
             print(f"left out: {error}", file=sys.stderr, flush=True)
+        elif answer is None:
+            print(f"{shown(file)}: done before", flush=True)
         else:
             print(f"{shown(file)}: {model.task.said(dict(answer))}", flush=True)
     if bad:
         print(f"error: {bad} of {len(files)} images cannot be read.", file=sys.stderr)
         sys.exit(1)
+
+
+def _tiling(tiles, size, overlap):
+    """Returns the options of tiles that a command line has, `None` for those of the recipe."""
+    options = {name: value for name, value in {"size": size, "overlap": overlap}.items() if value is not None}
+    return options or (True if tiles else None)
 
 
 def _draw_images(model, to, drawing, others):
@@ -169,6 +199,9 @@ def write_exports(
     onnx: Flag = False,
     openvino: Flag = False,
     job: Job = None,
+    tiles: Flag = False,
+    tile_size: Count = None,
+    overlap: Number = None,
     to: Folder = None,
     overwrite: Flag = False,
 ) -> None:
@@ -177,6 +210,9 @@ def write_exports(
     Args:
         onnx: Write ONNX too.
         openvino: Write OpenVINO's IR too.
+        tiles: Of Segment and Detect: say in the JSON files how large pictures are tiled, and tiles joined.
+        tile_size: As for predict.
+        overlap: As for predict.
         to: Folder to write to; the run's directory by default.
         overwrite: Replace what is there.
     """
@@ -184,9 +220,10 @@ def write_exports(
 
     model = trained.load_run(run, job=job)
     others = {"onnx": onnx, "openvino": openvino}
+    tiling = _tiling(tiles, tile_size, overlap)
     named = [{"onnx": "ONNX", "openvino": "OpenVINO's IR"}[name] for name, chosen in others.items() if chosen]
     say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *named])}")
-    for report in results.export(model, to, quantize=quantize, overwrite=overwrite, **others):
+    for report in results.export(model, to, quantize=quantize, tiles=tiling, overwrite=overwrite, **others):
         print(report)
 
 

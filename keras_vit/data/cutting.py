@@ -9,6 +9,7 @@ from keras_vit.data.memory import Source
 from keras_vit.data.windows import boxes, places, plan
 from keras_vit.data.windows.source import BOXES, MASKS, Crops, Grid
 from keras_vit.utils import bands, checks
+from keras_vit.utils.images import MOST_PIXELS
 
 
 def crops(pictures, task, recipe, shape):
@@ -89,6 +90,18 @@ def grid(pictures, recipe, shape, every=False):
     if MASKS in pictures.targets:
         vars(source)["mask_counts"] = pictures.mask_counts[of]  # of their pictures: which classes there are
     return source
+
+
+def check_whole(pictures, recipe):
+    """Raises ValueError for pictures of crops that are too large to be scored whole."""
+    if recipe.data.crops_per_image is None or not pictures.files:
+        return
+    large = np.flatnonzero(_shapes(pictures).prod(axis=1) > MOST_PIXELS)
+    if len(large):
+        raise ValueError(
+            f"Pictures must have at most {MOST_PIXELS // 10**6} million pixels to be scored whole; Segment and Detect "
+            f"score crops with task.tiles=False. Received: {str(pictures.images[large[0]])!r}"
+        )
 
 
 def _fields(pictures):

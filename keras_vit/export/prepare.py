@@ -11,6 +11,7 @@ from keras_vit.models.backbone import check_plain
 from keras_vit.models.dit import EMPTY, classes_of, reads_texts, words_of
 from keras_vit.models.inputs import CLIPS, metadata_of
 from keras_vit.models.kinds import NAMELESS
+from keras_vit.models.metadata import metadata
 from keras_vit.models.outputs import check_known
 from keras_vit.models.schedules import SCHEDULE, SHIFT
 from keras_vit.models.unknown import NEIGHBOURS
@@ -130,6 +131,7 @@ def facts(about, labels, probabilities=False):
         **({"preprocessing": None} if takes_latents(about.model) else {}),
         "labels": None if labels is None else [str(label) for label in labels],
         **({} if about.thresholds is None else {"thresholds": about.thresholds}),
+        **({"tiles": stated["tiles"]} if "tiles" in (stated := metadata(about.model)) else {}),
         **({"unknown": rule} if applies else {}),
         **getattr(about.model.layers[-1], "export_facts", lambda output_shape: {})(about.model.output_shape),
         WEIGHTS: weights_digest(about.model),

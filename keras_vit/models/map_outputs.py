@@ -11,12 +11,14 @@ def predict(output, size):
 
     Args:
         output: Logits, `(height, width, classes)`. They are resized bilinearly with half-pixel centers, a few rows at a
-            time.
+            time. Or what `decided` makes of them, whose nearest pixels are taken.
         size: `(rows, columns)` of the result.
 
     Returns:
         Array, `(rows, columns)`: uint8 for up to 256 classes, else int64.
     """
+    if is_decided(output):
+        return output if output.shape == tuple(size) else output[np.ix_(*map(_nearest, output.shape, size))]
     output = np.asarray(output, "float32")
     rows, columns = (_neighbors(have, want) for have, want in zip(output.shape, size))
     classes = np.empty(size, "uint8" if output.shape[-1] <= 256 else "int64")
@@ -25,6 +27,24 @@ def predict(output, size):
         strip = _between(strip.swapaxes(0, 1), columns)  # (columns, some rows, classes)
         classes[some] = strip.argmax(-1).T
     return classes
+
+
+def is_decided(output):
+    """Returns whether an output is class indices, integers `(rows, columns)`, and not logits."""
+    return getattr(output, "ndim", 0) == 2 and np.issubdtype(output.dtype, np.integer)
+
+
+def decided(output):
+    """Returns the class index of each pixel of logits, `(rows, columns, classes)`, as `predict` at their own size."""
+    if is_decided(output):
+        return output
+    output = np.asarray(output)
+    return output.argmax(-1).astype("uint8" if output.shape[-1] <= 256 else "int64")
+
+
+def _nearest(source, target):
+    """Returns the nearest source line of each resized line."""
+    return ((np.arange(target) + 0.5) * source / target).astype(int)
 
 
 def _neighbors(source, target):

@@ -112,6 +112,10 @@ class Preparation:
             warn_unscaled(self.model, pixels)
         return pixels
 
+    def whole(self, image):
+        """Returns the pixels of an image at its own size, `(height, width, channels)`; errors as in `preprocess`."""
+        return _open(image, self.shape[-1], lambda pixels: pixels, self.range)
+
     def sized(self, image):
         """Returns the `(height, width)` of an image, and what `preprocess` makes of it, `(*size, channels)`."""
         return self._open(image, lambda pixels: (pixels.shape[:2], self._cut(pixels)))

@@ -12,11 +12,20 @@ def task_of(about):
         return kind.of_clips(about.model)
     if about.gives == "depth":
         return config.Depth()
+    if is_segmenter(about):
+        return config.Segment()
     if about.gives == "numbers":
         return config.Regress.of_numbers(about.model)
     if about.gives == "boxes":
         return config.Detect(most=about.model.output_shape[1])
     return config.Classify(multilabel=about.gives == "labels")
+
+
+def is_segmenter(about):
+    """Returns whether a model gives logits of classes for each pixel, by its `Traits`: at the size of its images."""
+    model = about.model
+    shapes = image_shape(model)[:2], getattr(model, "output_shape", None)
+    return about.gives in ("classes", "masks") and len(shapes[1]) == 4 and shapes[1][1:3] == tuple(shapes[0])
 
 
 def names_of(about, path, beside=lambda: None):
@@ -32,7 +41,7 @@ def names_of(about, path, beside=lambda: None):
         return ()
     if about.gives in ("instances", "segments"):
         raise ValueError(f"{str(path)!r} finds segments of photos: see keras_vit.segment. Received: {about.gives}")
-    classes = about.classes if about.gives == "boxes" else _classes(about, path)
+    classes = about.classes if about.gives == "boxes" or is_segmenter(about) else _classes(about, path)
     names = about.labels or beside() or ()
     return names if len(names) == classes else tuple(map(str, range(classes)))
 

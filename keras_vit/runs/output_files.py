@@ -9,6 +9,7 @@ from keras_vit.models.box_outputs import EDGES
 from keras_vit.utils import instance_maps, run_lengths
 from keras_vit.utils.depth_maps import colored_map, depth_png
 from keras_vit.utils.images import image_size, opened, save_like
+from keras_vit.utils.mask_files import write_tiff
 
 
 def pairs(task, output, path, answer, source):
@@ -72,6 +73,11 @@ def mask_file(task, output, size, path):
     Image.fromarray(task.result(output, size)).save(path, "PNG")
 
 
+def large_mask_file(task, output, size, path):
+    """Writes a mask of class indices of a picture that is too large for memory, as it is computed."""
+    write_tiff(path, output.shape, (rows + np.uint8(task.first) for rows in output))
+
+
 def depth_file(task, output, size, path):
     """Writes meters as millimeters, of models beyond 65 m as 256ths, or as small parts as 16 bits hold; and inverse
     depth from its smallest to its largest value.
@@ -124,6 +130,7 @@ class Written:
             `None` if they need none.
         save: Function `(task, output, source, path)` that writes what was made of an image, or `None`.
         ending: Ending of the file that `save` writes.
+        large: Function like `save` of a picture over `MOST_PIXELS`, which writes `.tif`; `None` for kinds without.
         beside: Dictionary from the endings of more files to functions like `save`.
         pixels: Whether `Task.result` makes pixels of an output: of a `whole` task a few rows at a time.
         entries: Function `(task, output, path, answer, source)` that returns an image's rows in a table of answers.
@@ -135,6 +142,7 @@ class Written:
     keeps: Callable | None = None
     save: Callable | None = None
     ending: str = ".png"
+    large: Callable | None = None
     beside: dict[str, Callable] = dataclasses.field(default_factory=dict)
     pixels: bool = False
     entries: Callable = pairs
@@ -154,7 +162,7 @@ SEGMENTS = Written(
 )
 KINDS = {  # by the names of `models.kinds.KINDS`; those that are not here are `USUAL`
     "labels": Written(entries=labels, columns=("image_id", "name", "value", "threshold", "holds")),
-    "masks": Written(keeps=image_size, save=mask_file),
+    "masks": Written(keeps=image_size, save=mask_file, large=large_mask_file),
     "label_masks": Written(keeps=image_size, save=mask_file),
     "boxes": Written(
         keeps=image_size,

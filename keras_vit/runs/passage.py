@@ -8,11 +8,13 @@ import numpy as np
 
 from keras_vit.inference.depth import own_aspect
 from keras_vit.models.inputs import fed
+from keras_vit.runs import whole_pictures
 from keras_vit.runs.trained import Trained
 from keras_vit.tasks.clip_task import averaged_views
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.utils import bands, deep_files, reading
-from keras_vit.utils.images import encoded, read_pixels
+from keras_vit.utils.images import encoded
+from keras_vit.utils.tiles import LargeMask
 
 IMAGES, VALUES = 64, 2**24  # files per batch, and pixel values per batch, at most
 TRACED = 512  # images from which on a graph of the model, which takes half a second or more to trace, is quicker
@@ -54,14 +56,20 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
     passage, first, clips = _passage(trained, len(files), finish), 0, trained.task.clips is not None
 
     def read(path):
-        return passage.read(path), keeps and _kept(path, keeps, clips)
+        pixels = passage.read(path)
+        if hasattr(pixels, "read"):  # by windows: its header is all that was read
+            return pixels, keeps and pixels.shape[:2]
+        return pixels, keeps and _kept(path, keeps, clips)
 
     for batch in reading.batches(read, files, passage.count, ahead=passage.ahead):
         sources = {i: source for i, (_, source) in batch.pixels.items()}
         examples = {"images": [pixels for pixels, _ in batch.pixels.values()]}
         examples |= {name: [rows[first + i] for i in sources] for name, rows in ids.items()}
         batch.pixels.clear()  # they may be large: nothing holds them twice
-        results = dict(zip(sources, _run(passage, examples, trained.task.inputs, batch.images) if sources else ()))
+        try:
+            results = dict(zip(sources, _run(passage, examples, trained.task.inputs, batch.images) if sources else ()))
+        except whole_pictures.NotReadError as error:  # of a picture, alone in its batch
+            results, batch.errors[0] = {}, error
         for i, path in enumerate(batch.images):
             if i in results and not _is_finite(results[i]):
                 raise ValueError(_infinite(path))
@@ -110,8 +118,8 @@ def _passage(trained, count, finish):
     if aspect is not None:
         return Passage(lambda path: aspect.read(path)[1], aspect)
     if trained.task.whole:
-        run = trained.viewer(finish and (lambda rows: finish(_finite(rows))))
-        return Passage(lambda path: read_pixels(path, trained.size[2]), run, ahead=1)
+        run = trained.viewer(finish and (lambda rows: finish(_finite(rows))), eager=False)
+        return Passage(whole_pictures.reader(trained), run, ahead=1)
     values = math.prod(trained.size) * averaged_views(trained.task)
     together = max(min(IMAGES, VALUES // values), 1)
     traced = count >= TRACED
@@ -130,6 +138,8 @@ def _run(passage, examples, inputs, paths):
 
 
 def _batch(rows, least):
+    if hasattr(rows[0], "read"):
+        return rows
     if len(rows) == 1 and least == 1:
         return rows[0][None]  # it may be large: not copied
     return np.stack([*rows, *rows[-1:] * (least - len(rows))])
@@ -143,6 +153,8 @@ def _finite(rows):
 
 
 def _is_finite(output):
+    if isinstance(output, LargeMask):  # which is not computed yet
+        return True
     return np.issubdtype(output.dtype, np.integer) or np.isfinite(output).all()
 
 

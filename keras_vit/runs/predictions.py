@@ -9,10 +9,11 @@ from collections.abc import Sequence
 import keras
 
 from keras_vit.runs import output_files, references, tables
-from keras_vit.runs.passage import outputs
+from keras_vit.runs.passage import Output, outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.runs.translated import translations
+from keras_vit.runs.whole_pictures import NotReadError, in_tiles, is_large
 from keras_vit.utils import checks, extras, progress
 from keras_vit.utils.clip_files import frame_size, is_clip
 from keras_vit.utils.files import replacing
@@ -28,6 +29,8 @@ def predict(
     texts: str | Sequence[str] | None = None,
     job: str | None = None,
     reference: os.PathLike | str | None = None,
+    tiles: bool | dict | None = None,
+    resume: bool = False,
     json: os.PathLike | str | None = None,
     csv: os.PathLike | str | None = None,
 ) -> list[list[tuple[str, float]]]:
@@ -54,6 +57,10 @@ def predict(
         job: Of `Restore` with several jobs: which one, such as `"denoise25"`; see `keras_vit.load_run`.
         reference: Of `Restore` with references: a sharp picture of the same thing for all images, at the size of the
             results; or a folder that has one of the name of each image, `STEM.png` or with another ending.
+        tiles: Of `Detect` and `Segment`, whether pictures larger than the model are predicted at full size, in
+            overlapping tiles; a dictionary has options, as in `Segment`. `None` for what the recipe says.
+        resume: Whether to leave out images of which all files are in `to`: an interrupted call continues. Files are
+            complete or not there. Their answers are `None`, so there can be no table.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
             pixels of the upright image. Segments also have an `"id"`, an `"area"` in pixels, and a `"segmentation"`,
@@ -64,7 +71,7 @@ def predict(
 
     Returns:
         A list of `(name, value)` per image, most likely first, such as classes and their probabilities; of several
-        labels first those that reach their thresholds.
+        labels first those that reach their thresholds. `None` for an image that `resume` left out.
 
     Raises:
         TypeError: For arrays in place of paths.
@@ -85,7 +92,8 @@ def predict(
     images = [images] if isinstance(images, (str, os.PathLike)) else checks.sequence("images", images)
     trained, answers = load_run(target, job=job), []
     files = given(trained, images)
-    each = predictions(trained, files, top, to, texts=texts, reference=reference, json=json, csv=csv)
+    options = {"texts": texts, "reference": reference, "tiles": tiles, "resume": resume, "json": json, "csv": csv}
+    each = predictions(trained, files, top, to, **options)
     for _, answer, error in followed(each, len(files)):
         if error:
             raise error
@@ -93,7 +101,9 @@ def predict(
     return answers
 
 
-def predictions(target, files, top=3, to=None, *, texts=None, reference=None, json=None, csv=None):
+def predictions(
+    target, files, top=3, to=None, *, texts=None, reference=None, tiles=None, resume=False, json=None, csv=None
+):
     """Yields the predictions of `predict` image by image, and goes past unreadable files.
 
     Args:
@@ -103,17 +113,19 @@ def predictions(target, files, top=3, to=None, *, texts=None, reference=None, js
         to: As in `predict`.
         texts: As in `predict`.
         reference: As in `predict`.
+        tiles: As in `predict`.
+        resume: As in `predict`.
         json: As in `predict`; written after the last image, or at Ctrl-C with those before.
         csv: As in `predict`; written so, too.
 
     Yields:
-        The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error.
+        The path, its list of `(name, value)` and `None`; or the path, `None` and the reading error, if there was one.
 
     Raises:
         ValueError: As `predict`, but for unreadable files.
     """
     checks.positive(top=top)
-    trained = load_run(target)
+    trained = in_tiles(load_run(target), tiles)
     task, kind = trained.task, output_files.KINDS.get(trained.task.gives, output_files.USUAL)
     if draws_images(trained):
         raise ValueError(
@@ -128,26 +140,44 @@ def predictions(target, files, top=3, to=None, *, texts=None, reference=None, js
     paths = {name: checks.path(name, path) for name, path in (("json", json), ("csv", csv)) if path is not None}
     for name, path in paths.items():
         _check_table(name, path, files, kind)
+    if resume and (to is None or paths):
+        raise ValueError(
+            "`resume` leaves out images whose files are in `to`: it needs `to`, and no table, which would lack them. "
+            f"Received: to={to and str(to)!r}, {', '.join(paths) or 'no table'}"
+        )
     if task.of_texts:
         yield from translations(trained, files, top, paths)
         return
-    place = _place(task, kind, files, checks.path("to", to)) if to is not None else None
+    place, done = (None, ()) if to is None else _place(task, kind, files, checks.path("to", to), resume)
+    left = [i for i, path in enumerate(files) if path not in done]
+    ids = {name: rows.take(left, 0) for name, rows in ids.items()} if done else ids
     keeps = (kind.keeps if task.clips is None else kind.keeps and frame_size) if place or paths else None
     finish = task.result if kind.pixels and task.whole else None
     with tables.written(paths, kind.columns) as add:
-        for path, output, source, error in outputs(trained, files, ids, keeps, finish):
-            if error:
+        made = outputs(trained, [files[i] for i in left], ids, keeps, finish)
+        for path, output, source, error in _with_done(files, done, made):
+            if output is None:
                 yield path, None, error
                 continue
-            if keeps and task.gives == "boxes":
+            if keeps and task.gives == "boxes" and not task.whole:
                 output = output_files.in_photo(output, source, trained.about.rule)
-            for file, save in place(path).items() if place else ():
-                with replacing(file) as temporary:
-                    save(task, output, source, temporary)
-            answer = task.listed(output, top)
+            try:
+                for file, save in place(path).items() if place else ():
+                    with replacing(file) as temporary:
+                        save(task, output, source, temporary)
+                answer = task.listed(output, top)
+            except NotReadError as error:  # of a large picture, which is read as its mask is written
+                yield path, None, error
+                continue
             if paths:
                 add(kind.entries(task, output, path, answer, source))
             yield path, answer, None
+
+
+def _with_done(files, done, made):
+    """Yields the outputs of files in order, an empty one for each of those that are done."""
+    for path in files:
+        yield Output(path, None, None, None) if path in done else next(made)
 
 
 def followed(answers, total):
@@ -181,10 +211,11 @@ def _check_different(names, why):
         raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
 
 
-def _place(task, kind, files, folder):
+def _place(task, kind, files, folder, resume):
     """Returns the function from a file to the paths of what is made of it, each with the function that writes it.
 
-    The folder is made if necessary. Arguments are as in `predict`.
+    And the set of the files of which all is there, with `resume`. The folder is made if necessary. Arguments are as in
+    `predict`.
     """
     if kind.save is None:
         name = type(task).__name__
@@ -193,23 +224,28 @@ def _place(task, kind, files, folder):
             f"Received: to={str(folder)!r} with {name}"
         )
     saves = {kind.ending: kind.save, **kind.beside}
+    large = {path for path in files if kind.large and is_large(task, path)}
 
     def place(path):
-        return {folder / f"{path.stem}{ending}": save for ending, save in saves.items()}
+        every = {".tif": kind.large} if path in large else saves
+        return {folder / f"{path.stem}{ending}": save for ending, save in every.items()}
 
     targets = [target for path in files for target in place(path)]
     _check_different([target.name for target in targets], "for files in one folder")
     if tables.taken("to", folder) and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
-    existing = [target for target in targets if tables.taken("to", target)]
+    existing = {target for target in targets if tables.taken("to", target)}
+    if resume:
+        folder.mkdir(parents=True, exist_ok=True)
+        return place, {path for path in files if {*place(path)} <= existing}
     blocked = [path for path in files if not {*place(path)}.isdisjoint(existing)]
     if existing:
         raise FileExistsError(
-            f"{str(existing[0])!r} exists. Choose another folder, or delete what an interrupted call left. "
+            f"{str(min(existing))!r} exists. Choose another folder, or continue what an interrupted call left: resume. "
             f"Received: to={str(folder)!r} with files of {len(blocked)} of {len(files)} images"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    return place
+    return place, ()
 
 
 def given(trained, images):

@@ -16,6 +16,10 @@ class Pictures:
     def __getitem__(self, index):
         return read_pixels(self.files[index], self.channels)
 
+    def take(self, indices, axis=0):
+        """Returns some of them, as NumPy's arrays do."""
+        return Pictures([self.files[i] for i in indices], self.channels)
+
 
 def of_files(trained, reference, files):
     """Returns what the model takes besides image files, `{"references": Pictures}`; empty without references.

@@ -18,6 +18,7 @@ from keras_vit.preparing.pixel_range import range_of, warn_unscaled
 from keras_vit.runs import unknown_scores
 from keras_vit.runs.predictions import image_files
 from keras_vit.runs.trained import Trained, load_run
+from keras_vit.runs.whole_pictures import in_tiles, note_tiles
 from keras_vit.training import rundir, splits
 from keras_vit.training.devices import need_tensorflow
 from keras_vit.traits import Traits
@@ -33,6 +34,7 @@ def evaluate(
     *,
     arrays: Any = None,
     changes: dict | None = None,
+    tiles: bool | dict | None = None,
     unknown: os.PathLike | str | None = None,
 ) -> dict[str, dict[str, float]]:
     """Evaluates a trained model and its exports by the scores of its task.
@@ -48,6 +50,8 @@ def evaluate(
             after `data.resize`, as in training. Those of a dataset may have any size for a run.
         changes: Other settings of the data, and of what is measured, such as `{"data.source": "folder:photos"}` or
             `{"task.metrics": ("f1", "auc")}`.
+        tiles: Of `Detect` and `Segment`, whether pictures are scored at full size, in overlapping tiles, as `predict`
+            does; a dictionary has options, as in `Segment`. `None` for what the recipe says.
         unknown: Folder of pictures of none of the classes, for a classifier that `calibrate` gave a threshold for them.
             The model's file, not its exports, then also has the scores `"unknown_auroc"` (area under the ROC curve),
             `"false_alarms"` (share of the split's images that are called "none of these") and `"unknown_found"` (share
@@ -64,6 +68,7 @@ def evaluate(
     from keras_vit.training import evaluation
 
     trained = _changed(load_run(target), {} if changes is None else changes)
+    trained = in_tiles(trained, tiles)
     if unknown is not None:
         unknown_scores.check_rule(trained)
         image_files([unknown])
@@ -117,7 +122,7 @@ def _changed(trained, changes):
     return changed
 
 
-def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, overwrite=False):
+def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, tiles=None, overwrite=False):
     """Exports a trained model as SavedModel and TFLite, and on request in smaller formats, as ONNX and for OpenVINO.
 
     Formats that need calibration use 256 images of the recipe's training split. They are compared with the model on
@@ -131,6 +136,8 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
             `model.tflite` are then kept.
         onnx: Whether to write `model.onnx` too. An existing SavedModel and `model.tflite` are then kept too.
         openvino: Whether to write `model.xml` and `model.bin` for OpenVINO too; the same holds.
+        tiles: As in `evaluate`. A file is then the model of a tile, and its JSON says under `"tiles"` what a tile
+            covers, how much tiles overlap and how their outputs are joined.
         overwrite: Whether to replace existing files.
 
     Returns:
@@ -142,7 +149,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
     """
     for name in quantize:
         checks.one_of("quantize", name, FORMATS[1:])
-    trained = load_run(target)
+    trained = in_tiles(load_run(target), tiles)
     others = {"model.onnx": export_onnx} if onnx else {}
     others |= {"model.xml": export_openvino} if openvino else {}
     planned = _planned(checks.path("folder", folder or trained.home), quantize, others, overwrite)
@@ -150,6 +157,7 @@ def export(target, folder=None, *, quantize=(), onnx=False, openvino=False, over
         check_parts_free(path, overwrite, folder=path.name == rundir.SAVED_MODEL)
     need(quantize, onnx, openvino)
     options = {"labels": fitting(trained.class_names, num_classes(trained.model)), "overwrite": overwrite}
+    note_tiles(trained)
     calibration = {}
     if calibrated := set(quantize) & set(CALIBRATED):
         check_calibrated(min(calibrated), Traits(trained.model))
@@ -241,7 +249,10 @@ def _met(trained, source):
     from keras_vit.data import cutting, sources
 
     source = sources.aligned(source, trained.task.classes)
-    source = cutting.grid(source, trained.bound, trained.task.data_shape(trained.size), every=True)
+    if trained.task.whole:
+        cutting.check_whole(source, trained.bound)
+    else:
+        source = cutting.grid(source, trained.bound, trained.task.data_shape(trained.size), every=True)
     task = trained.task.on(source)
     sources.same_classes(trained.task.classes, task.classes)
     return task.read(source)

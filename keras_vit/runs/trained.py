@@ -5,6 +5,7 @@ import functools
 import os
 import pathlib
 import re
+from typing import Any
 
 import keras
 
@@ -18,11 +19,11 @@ from keras_vit.models.unknown import ENERGY
 from keras_vit.runs import unknown
 from keras_vit.runs.alone import check_images, names_of, task_of
 from keras_vit.tasks.clip_task import averaged_views
+from keras_vit.tasks.in_tiles import at_full_size, with_tiles
 from keras_vit.training import rundir
 from keras_vit.traits import Traits
 from keras_vit.utils import checks, downloads
 from keras_vit.utils.feeding import run
-from keras_vit.utils.tiles import tiled
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class Trained:
     elsewhere: bool = False  # whether its recipe names other data than those of the run
     in_memory: bool = False  # whether the caller passed the model itself, of which no file is known
     local: str | None = None  # the model's file on this machine, where `file` is an address
+    tiles: Any = None  # in place of the task's option; `None` for that
 
     @functools.cached_property
     def about(self):
@@ -56,7 +58,7 @@ class Trained:
             name, task = pathlib.Path(self.file).stem, task_of(self.about)
             recipe = config.Recipe(name=name, task=task, model={}, data=config.Data(source=""))
         task = dataclasses.replace(recipe.task, classes=tuple(self.class_names))
-        return dataclasses.replace(recipe, task=task.of_model(self.model))
+        return dataclasses.replace(recipe, task=with_tiles(task, self.tiles).of_model(self.model))
 
     @property
     def task(self):
@@ -86,7 +88,7 @@ class Trained:
             return averaged(own, self.task, self.bound.data.batch_size)
         if not self.task.whole:
             return own
-        return tiled(own, self.size, finish=finish, beside=self.task.beside and self.task.beside(self.size))
+        return at_full_size(self.task, own, self.size, finish)
 
     def _seeing(self, eager):
         """Returns `answering`, with a column more where a rule for unknown images needs it."""

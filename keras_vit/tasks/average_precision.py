@@ -16,7 +16,7 @@ def need():
     extras.need("COCO's average precision", "detection", "pycocotools")
 
 
-def precision_of(kind, images, classes, truth, found):
+def precision_of(kind, images, classes, truth, found, most=MOST):
     """Returns precision by IoU, recall and class, `(10, 101, classes)`; -1 for a class without true objects.
 
     IoUs are 0.5 to 0.95, recalls 0 to 1, both evenly spaced. Objects of any size count.
@@ -29,6 +29,7 @@ def precision_of(kind, images, classes, truth, found):
             left, top, width and height, or `"segmentation"`, as `run_lengths` returns it. pycocotools adds to them.
         found: List of such dictionaries with `"score"`, without `"area"` and `"iscrowd"`; or of boxes an array,
             `(n, 7)`: image, left, top, width, height, score, class. Of equal scores the earlier is matched first.
+        most: Predictions of each class in an image that count, at most.
     """
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
@@ -44,7 +45,7 @@ def precision_of(kind, images, classes, truth, found):
         results = coco.loadRes(found) if len(found) else _empty(coco)
         evaluation = COCOeval(coco, results, kind)
         evaluation.params.areaRng, evaluation.params.areaRngLbl = [[0, 1e10]], ["all"]
-        evaluation.params.maxDets = [MOST]
+        evaluation.params.maxDets = [most]
         evaluation.evaluate()
         evaluation.accumulate()
     return evaluation.eval["precision"][..., 0, 0]

@@ -4,8 +4,8 @@ from keras_vit.data import pipeline, views
 from keras_vit.data.readers.whole import whole_arrays
 from keras_vit.models.inputs import fed
 from keras_vit.tasks.clip_task import averaged_views
+from keras_vit.tasks.in_tiles import at_full_size
 from keras_vit.utils.progress import counted
-from keras_vit.utils.tiles import tiled
 
 
 def tally_of(function, recipe, source, size, keep=False):
@@ -34,8 +34,7 @@ def answered(function, recipe, source, size):
     """Yields each batch of a source as a tally takes it, examples and outputs; arguments are those of `tally_of`."""
     arrays = pipeline.evaluation_arrays
     if recipe.task.whole:
-        beside = recipe.task.beside and recipe.task.beside(size)
-        function, arrays = tiled(function, size, beside=beside), whole_arrays
+        function, arrays = at_full_size(recipe.task, function, size), whole_arrays
     elif averaged_views(recipe.task) > 1:
         function, arrays = views.averaged(function, recipe.task, recipe.data.batch_size), views.view_arrays
     for examples in counted(arrays(source, recipe, size), len(source), "evaluating"):

@@ -135,3 +135,29 @@ def test_pixels_without_data_have_neighbors_of_their_crop(tmp_path):
         assert np.isfinite(x).all() and x.min() >= 0 and x.max() <= 4096
         steps = np.diff(x[..., 0], axis=2)
         assert np.abs(steps).max() <= 64 * 4  # of the nearest pixel that is known
+
+
+def test_whole_pictures_are_scored_with_tiles(with_masks, tmp_path):
+    folders = with_masks, rasters(tmp_path / "tiff", "tiles", with_masks)
+    for folder in folders:
+        deep = {"value_range": "minmax"} if folder is folders[1] else {}
+        made = recipe(folder, SEGMENT, **deep)
+        made = dataclasses.replace(made, model={**SMALL, "channels": 3})
+        keras_vit.fit(made, tmp_path / f"run{len(deep)}", verbose=0)
+        run = keras_vit.load_run(tmp_path / f"run{len(deep)}")
+        crops = next(iter(keras_vit.evaluate(run).values()))
+        whole = next(iter(keras_vit.evaluate(run, tiles=True).values()))
+        assert crops.keys() == whole.keys() and 0 <= whole["mean_iou"] <= 1
+        small = keras_vit.runs.whole_pictures.in_tiles(run, True)
+        assert len(keras_vit.runs.results.source_of(small, None, None)) == 2
+
+
+def test_pictures_that_are_too_large_to_be_scored_whole(with_masks, monkeypatch):
+    made = recipe(with_masks, SEGMENT)
+    source = sources.load(made.data, "all", SEGMENT.targets)
+    cutting.check_whole(source, made)
+    monkeypatch.setattr(cutting, "MOST_PIXELS", 90 * 130 - 1)
+    with pytest.raises(
+        ValueError, match=r"to be scored whole; Segment and Detect score crops with task.tiles=False. R"
+    ):
+        cutting.check_whole(source, made)

@@ -13,24 +13,26 @@ from keras_vit.tasks.tally import Tally
 class BoxTally(Tally):
     """Average precision, computed by pycocotools: mean over IoUs of 0.5 to 0.95, at 0.5, and at 0.5 of each class.
 
-    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count. Boxes inside a region to
-    ignore, such as a crowd of their class, are neither right nor wrong. Memory grows with the boxes.
+    Lin et al. 2014 (arXiv:1405.0312); at most 100 boxes of each class in an image count, unless `every`. Boxes inside a
+    region to ignore, such as a crowd of their class, are neither right nor wrong. Memory grows with the boxes.
 
     Args:
         class_names: Names of the classes.
         score: Least score of a box that counts in the score of an image, F1 at an IoU of 0.5.
         several: Whether a box may have several classes; see `likely`.
+        every: Whether all boxes count, as those of a picture that is larger than the model.
 
     Raises:
         ImportError: If pycocotools is not installed.
     """
 
-    def __init__(self, class_names, score=0.5, several=False):
+    def __init__(self, class_names, score=0.5, several=False, every=False):
         super().__init__()
         average_precision.need()
         self.names = tuple(class_names)
         self.score = score
         self.several = several
+        self.every = every
         self.images = 0
         self.truth = []
         self.found = []  # rows: image, left, top, width, height, score (of truth: ignore), class
@@ -45,7 +47,8 @@ class BoxTally(Tally):
         """
         height, width = examples["images"].shape[-3:-1]
         scores = []
-        for boxes, output in zip(examples["bounding_boxes"], np.array(outputs, "float64")):
+        for boxes, output in zip(examples["bounding_boxes"], outputs):
+            output = np.array(output, "float64")
             boxes = boxes[boxes[:, 4] != -1].astype("float64")
             edges, classes = boxes[:, :4] * (height, width, height, width), boxes[:, 4].astype(int)
             ignore = classes < 0
@@ -74,7 +77,8 @@ class BoxTally(Tally):
             for row in truth
         ]
         images = [{"id": i} for i in range(self.images)]
-        return average_precision.precision_of("bbox", images, len(self.names), objects, predictions)
+        most = len(predictions) if self.every else average_precision.MOST
+        return average_precision.precision_of("bbox", images, len(self.names), objects, predictions, most)
 
 
 def sides(edges):

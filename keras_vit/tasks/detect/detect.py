@@ -20,7 +20,9 @@ from keras_vit.tasks.detect.group_loss import GroupLoss
 from keras_vit.tasks.detect.open_loss import OpenLoss
 from keras_vit.tasks.detect.point_loss import PointLoss
 from keras_vit.tasks.detect.set_loss import SetLoss
+from keras_vit.tasks.detect.whole_pictures import boxes_of
 from keras_vit.tasks.heads import WithHead
+from keras_vit.tasks.in_tiles import InTiles
 from keras_vit.tasks.measured import Measured
 from keras_vit.utils.checked import number
 
@@ -34,7 +36,7 @@ HEADS = {
 
 
 @dataclass(frozen=True, repr=False)
-class Detect(WithHead, Task):
+class Detect(InTiles, WithHead, Task):
     """A box and a class for every object in an image.
 
     The model returns `(batch, most, 4 + classes)`, float32, 0..1: top, left, bottom and right as shares of the image's
@@ -65,8 +67,11 @@ class Detect(WithHead, Task):
             dictionary from names of classes to the words that are embedded in their place; `prompts`, texts with `{}`
             for them, over whose embeddings the mean is taken, by default the words alone; and `tokens`, what
             `keras_vit.tokenizer` reads, by default the weights.
-        most: Largest number of boxes in an image.
+        most: Largest number of boxes in an image; with `tiles`, in a tile.
         score: Least score of a box in pictures, answers and files of boxes. Average precision does not use it.
+        tiles: Whether pictures larger than the model are predicted and scored at full size, in overlapping tiles whose
+            boxes are joined, and not shrunk. `True`, or a dictionary of `"size"`, `"overlap"` and `"step"`, as in
+            `Segment`. Objects should fit into the overlap; larger ones are put together from their pieces.
     """
 
     any_range = True
@@ -74,13 +79,14 @@ class Detect(WithHead, Task):
     best = ("val_map50", "max")
     gives = "boxes"
     parts = ("predicted", "true")
-    measured = ("score",)
+    measured = ("score", "tiles")
     refuses = refusals.of_places("boxes")
     heads = HEADS
 
     head: str | dict[str, Any] = "points"
     most: int = number(100, low=1)
     score: float = number(0.3, most=1)
+    tiles: bool | dict[str, Any] = False
 
     @classmethod
     def from_checkpoint(cls, source: os.PathLike | str, **arguments) -> tuple["Detect", keras.Model]:
@@ -151,7 +157,7 @@ class Detect(WithHead, Task):
     def of_model(self, model):
         """Returns the task with what a model says: its least score, and whether a box may have several classes."""
         score, several = metadata(model).get("score"), getattr(model.layers[-1], "end", None) == "sigmoid"
-        task = self if score is None else replace(self, score=score)
+        task = replace(self, **({} if score is None else {"score": score}), **self.tiles_of(model))
         return replace(task, head="deformable") if several and task.head_kind != "deformable" else task
 
     def fits(self, model):
@@ -201,13 +207,17 @@ class Detect(WithHead, Task):
         return [Measured(run, self.tally, ("map", "map50"))]
 
     def tally(self, keep=False):
-        return BoxTally(self.classes, self.score, several=self.head_kind == "deformable")
+        return BoxTally(self.classes, self.score, self.head_kind == "deformable", every=self.whole)
+
+    def in_tiles(self, function, size):
+        """Returns the function from whole pictures to boxes, a list of float64 `(boxes, 4 + classes)`, best first."""
+        return boxes_of(function, size, self.tiling, self.head_kind == "deformable")
 
     def answer(self, output):
         """Returns counts such as `"2 cat"` with the highest score of the class, 0..1, from `(most, 4 + classes)`."""
         _, classes, scores = self._likely(output)
         if not len(scores):
-            return {"nothing": 1 - float(np.asarray(output)[:, 4:].max())}
+            return {"nothing": 1 - float(np.asarray(output)[:, 4:].max(initial=0))}
         names = distinct(self.classes)
         scores_of_classes = {
             f"{(classes == i).sum()} {names[i]}": float(scores[classes == i].max()) for i in set(classes)

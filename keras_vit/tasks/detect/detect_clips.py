@@ -39,6 +39,7 @@ class DetectClips(ClipTask, Detect):
 
     refuses = {
         "augment.flip": FLIPPED,
+        "task.tiles": "Clips are not predicted in tiles.",
         "model.time_depth": "Boxes are found in the tokens of each place: DetectClips has no temporal encoder.",
     }
     heads = {name: HEADS[name] for name in ("points", "decoder")}

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from keras_vit.tasks import refusals
 from keras_vit.tasks.base import Task
 from keras_vit.tasks.heads import WithHead
+from keras_vit.tasks.in_tiles import InTiles
 from keras_vit.tasks.segment.boxed_objects import BoxedObjects
 from keras_vit.tasks.segment.described import Described
 from keras_vit.tasks.segment.objects import Objects
@@ -27,7 +28,7 @@ KINDS = {"semantic": Semantic, "instance": Objects, "panoptic": Objects}
 
 
 @dataclass(frozen=True, repr=False)
-class Segment(WithHead, ReadsTexts, Task):
+class Segment(InTiles, WithHead, ReadsTexts, Task):
     """Segmentation: a class for every pixel, objects with a mask each, or what a sentence says.
 
     With `kind="semantic"` the model returns logits, float32 `(batch, height, width, classes)`, at the size of its
@@ -65,6 +66,11 @@ class Segment(WithHead, ReadsTexts, Task):
             always void.
         class_weights: Of `"semantic"`, whether to weight the cross-entropy of a class inversely to its share of the
             pixels.
+        tiles: Of `"semantic"`, whether pictures larger than the model are predicted and scored at full size, in
+            overlapping tiles whose logits are blended, and not shrunk. `True`, or a dictionary: `"size"`, what
+            a tile covers in pixels of the picture, `(height, width)` or its longer side, by default what the model
+            takes; `"overlap"`, the share of a tile's side that it has in common with the next one, 0 to 0.5, by default
+            0.25; `"step"`, pixels of whose multiples tiles begin, by default a patch. Training does not use it.
         dice: Of `"semantic"` and sentences, weight of the Dice loss, 0 to 1; see `PixelLoss` and `MaskLoss`.
         kind: `"semantic"`, `"instance"` or `"panoptic"`.
         stuff: Of `"panoptic"`, names of the classes that are regions, of which an image has one segment each; by
@@ -91,7 +97,7 @@ class Segment(WithHead, ReadsTexts, Task):
     asks: ClassVar[str] = "Sentence"
 
     parts = ("predicted", "true")
-    measured = ("score", "threshold")
+    measured = ("score", "threshold", "tiles")
     refuses = refusals.of_whole("masks")
     heads = HEADS
 
@@ -99,6 +105,7 @@ class Segment(WithHead, ReadsTexts, Task):
     first: int = number(0, most=255)
     void: int | None = number(255, most=255)
     class_weights: bool = False
+    tiles: bool | dict[str, Any] = False
     dice: float = number(0.0, most=1)
     kind: Literal["semantic", "instance", "panoptic"] = only_with("finds_objects", "semantic")
     stuff: tuple[str, ...] | None = only_with("finds_objects", None, OTHER)
@@ -120,6 +127,11 @@ class Segment(WithHead, ReadsTexts, Task):
         if self.head == "linear" and (self.finds_objects or self.text):
             object.__setattr__(self, "head", "film" if self.text else "queries")
         super().__post_init__()
+        if self.whole and (self.finds_objects or self.text):
+            raise ValueError(
+                "Segment.tiles joins masks of classes: kind must be 'semantic', without texts. Objects with a mask are "
+                f"not joined across tiles. Received: kind={self.kind!r}, text={self.text}"
+            )
         self.rules.check_options()
 
     @property
@@ -174,7 +186,7 @@ class Segment(WithHead, ReadsTexts, Task):
         return self.rules.prepare(examples, seed)
 
     def of_model(self, model):
-        return replace(self, **self.rules.of_model(model))
+        return replace(self, **self.rules.of_model(model), **self.tiles_of(model))
 
     def fits(self, model):
         """Returns whether the model's output has the task's number of classes, or one mask."""
@@ -207,6 +219,10 @@ class Segment(WithHead, ReadsTexts, Task):
 
     def tally(self, keep=False):
         return self.rules.tally()
+
+    def in_tiles(self, function, size):
+        """Returns the function from whole pictures to class indices, uint8 `(pictures, rows, columns)`."""
+        return self.rules.in_tiles(function, size)
 
     def answer(self, output):
         """Returns shares of the pixels by class, objects by class with their highest score, or what a text found."""

@@ -1,19 +1,24 @@
 """The rules of semantic segmentation: a class for every pixel."""
 
+import math
+
 import keras
 import numpy as np
 
 from keras_vit.layers import QueryMap
+from keras_vit.models.map_outputs import decided
 from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.classify.balance import class_weights
+from keras_vit.tasks.in_tiles import fitted, resized, tile_of
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.segment import pixels, query_head
 from keras_vit.tasks.segment.query_loss import QueryLoss
 from keras_vit.tasks.segment.rules import Rules
 from keras_vit.tasks.shown import percent
-from keras_vit.utils.images import mask_pixels
+from keras_vit.utils.images import mask_pixels, strips
+from keras_vit.utils.tiles import LargeMask, tiled
 from keras_vit.utils.warned import warn
 
 MOST = 254  # classes: masks are bytes, and 255 is void
@@ -155,10 +160,29 @@ class Semantic(Rules):
     def tally(self):
         return pixels.PixelTally(self.task.classes, self.task.first)
 
+    def in_tiles(self, function, size):
+        """Returns the function from pictures to class indices, uint8 `(pictures, rows, columns)`: see `decided`.
+
+        What tiles have in common is the weighted mean of their logits, which was as good as that of their probabilities
+        or better wherever it was measured: `benchmarks/tiles.py`.
+        """
+        tiling = self.task.tiling
+        tile = tile_of(tiling, size)
+
+        def logits(tiles):
+            output = np.asarray(function(tiles))
+            if not np.isfinite(output).all():
+                raise FloatingPointError("The model must return finite numbers. Received: NaN or infinity")
+            output = np.log(np.maximum(output, 1e-7)) if _are_shares(output) else output
+            return output if output.shape[1:3] == tile else resized(output, tile)
+
+        fit = fitted(logits, tile, size)
+        return tiled(fit, (*tile, size[2]), tiling["overlap"], finish=decided, step=tiling["step"])
+
     def answer(self, output):
         """Returns the share of pixels of each class, 0..1, largest first, from logits, `(height, width, classes)`."""
-        predicted = np.asarray(output).argmax(-1)
-        shares = np.bincount(predicted.ravel(), minlength=len(self.task.classes)) / predicted.size
+        output = output if isinstance(output, LargeMask) else decided(output)
+        shares = _counts(output, len(self.task.classes)) / math.prod(output.shape)
         names = distinct(self.task.classes)
         return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
 
@@ -187,8 +211,20 @@ class Semantic(Rules):
         from keras_vit.plots import masks
         from keras_vit.plots.canvas import side_by_side
 
-        drawn = [masks.overlay(image, np.asarray(output).argmax(-1), self.task.classes)]
+        drawn = [masks.overlay(image, decided(output), self.task.classes)]
         if example is not None and "segmentation_masks" in example:
             truth = masks.overlay(image, mask_pixels(example["segmentation_masks"]), self.task.classes, self.task.first)
             drawn.append(truth)
         return side_by_side(drawn)  # prediction, truth
+
+
+def _counts(mask, count):
+    """Returns the number of pixels of each class of a mask, `(count,)`."""
+    if isinstance(mask, LargeMask):
+        return mask.counted()[:count]
+    return sum(np.bincount(mask[rows].ravel(), minlength=count) for rows in strips(*mask.shape))
+
+
+def _are_shares(output):
+    """Returns whether the last axis of an output is probabilities already, as some exported files return them."""
+    return output.min() >= 0 and np.allclose(output.sum(-1), 1, atol=1e-2)

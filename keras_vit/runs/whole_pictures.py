@@ -1,0 +1,82 @@
+"""Pictures that a model sees in tiles: in memory, or in a file of which windows are read."""
+
+import dataclasses
+import math
+
+from keras_vit.models.metadata import keep
+from keras_vit.preparing.pixel_range import range_of
+from keras_vit.tasks.in_tiles import InTiles
+from keras_vit.utils import checks, deep_files
+from keras_vit.utils.images import MOST_PIXELS, read_pixels
+
+
+def in_tiles(trained, tiles):
+    """Returns a trained model with another option `tiles` of its task; `None` for that of its recipe."""
+    return trained if tiles is None else dataclasses.replace(trained, tiles=tiles)
+
+
+def note_tiles(trained):
+    """Writes into a model's metadata, for exported files, how large pictures are tiled, if its task does so."""
+    if isinstance(trained.task, InTiles) and trained.task.whole:
+        keep(trained.model, tiles=trained.task.tiles_facts(trained.size))
+
+
+class NotReadError(ValueError):
+    """Says why a window of a picture cannot be read."""
+
+
+class Windows:
+    """A picture in a file, of which nothing but the window that is asked for is in memory.
+
+    Args:
+        path: The file.
+        raster: A `Raster`.
+    """
+
+    def __init__(self, path, raster):
+        self.path = path
+        self.raster = raster
+        self.shape = raster.shape
+
+    def read(self, top, left, height, width):
+        """Returns the pixels of a window; raises NotReadError if the file is damaged there, or gone."""
+        try:
+            return self.raster.read(top, left, height, width)
+        except (ValueError, OSError) as error:
+            text = str(error)
+            raise NotReadError(text if str(self.path) in text else f"{str(self.path)!r}: {text}") from None
+
+
+def reader(trained):
+    """Returns the function from an image file to its pixels, `(height, width, channels)`; of TIFF and `.npy` `Windows`.
+
+    Args:
+        trained: A `Trained` whose task is `whole`.
+    """
+    channels = trained.size[2]
+    plain = trained.about.preparation.whole if trained.alone else lambda path: read_pixels(path, channels)
+
+    def read(path):
+        if not by_windows(trained.task, path):
+            return plain(path)
+        raster = deep_files.opened(path)
+        if raster.shape[2] != channels:
+            raise ValueError(f"{str(path)!r} must have {channels} bands. Received: {raster.shape[2]}")
+        if raster.dtype != "uint8" and range_of(trained.model) == checks.BYTES:
+            raise ValueError(f"{str(path)!r} must have pixels of 8 bits, for this model. Received: {raster.dtype}")
+        return Windows(path, raster)
+
+    return read
+
+
+def by_windows(task, path):
+    """Returns whether a task reads a file by windows: what makes pictures of pictures keeps their format."""
+    return task.whole and task.gives != "image" and str(path).lower().endswith(deep_files.ENDINGS)
+
+
+def is_large(task, path):
+    """Returns whether a picture is read by windows and its mask is too large for memory."""
+    try:
+        return by_windows(task, path) and math.prod(deep_files.opened(path).shape[:2]) > MOST_PIXELS
+    except (ValueError, OSError):  # which reading it will tell
+        return False
