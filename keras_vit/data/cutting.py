@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_vit.data import inspection
 from keras_vit.data.memory import Source
+from keras_vit.data.readers import mask_folder
 from keras_vit.data.windows import boxes, places, plan
 from keras_vit.data.windows.source import BOXES, MASKS, Crops, Grid
 from keras_vit.utils import bands, checks
@@ -92,16 +93,24 @@ def grid(pictures, recipe, shape, every=False):
     return source
 
 
-def check_whole(pictures, recipe):
-    """Raises ValueError for pictures of crops that are too large to be scored whole."""
+def whole(pictures, recipe):
+    """Returns the source of pictures that are scored whole, whose masks are PNGs.
+
+    Raises:
+        ValueError: For pictures of crops that are too large to be decoded whole.
+    """
     if recipe.data.crops_per_image is None or not pictures.files:
-        return
+        return pictures
     large = np.flatnonzero(_shapes(pictures).prod(axis=1) > MOST_PIXELS)
     if len(large):
         raise ValueError(
             f"Pictures must have at most {MOST_PIXELS // 10**6} million pixels to be scored whole; Segment and Detect "
             f"score crops with task.tiles=False. Received: {str(pictures.images[large[0]])!r}"
         )
+    if MASKS not in pictures.targets:
+        return pictures
+    column = mask_folder.as_pngs(pictures.targets[MASKS])
+    return dataclasses.replace(pictures, targets={**pictures.targets, MASKS: column})
 
 
 def _fields(pictures):

@@ -250,7 +250,7 @@ def _met(trained, source):
 
     source = sources.aligned(source, trained.task.classes)
     if trained.task.whole:
-        cutting.check_whole(source, trained.bound)
+        source = cutting.whole(source, trained.bound)
     else:
         source = cutting.grid(source, trained.bound, trained.task.data_shape(trained.size), every=True)
     task = trained.task.on(source)

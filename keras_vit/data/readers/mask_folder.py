@@ -51,11 +51,23 @@ def check_sizes(pairs, checked, data, what="mask"):
 
 
 def items(paths, checked, data):
-    """Returns what a `memory.Source` holds of masks: their paths; or bytes, if some must be written as gray PNGs."""
-    rasters = [masks.is_raster(path) and not data.crops_per_image for path in paths]  # else windows of them are read
-    if not any(mask.rewritten for mask in checked) and not any(rasters):
-        return np.array(paths)
-    array = np.empty(len(paths), object)
-    for i, (path, mask, raster) in enumerate(zip(paths, checked, rasters)):
-        array[i] = mask.rewritten or (masks.gray_png(masks.values_of(path)) if raster else encoded(path))
+    """Returns what a `memory.Source` holds of masks: their paths; or bytes, if some must be written as gray PNGs.
+
+    With `data.crops_per_image`, TIFFs and arrays stay as they are: windows of them are read.
+    """
+    found = [mask.rewritten or path for path, mask in zip(paths, checked)]
+    by_windows = data.crops_per_image and not any(mask.rewritten for mask in checked)
+    return np.array(found, str) if by_windows else as_pngs(found)
+
+
+def as_pngs(items):
+    """Returns masks, paths or bytes, as a `memory.Source` holds them: all paths of PNGs, or all bytes."""
+    if all(isinstance(item, str) and not masks.is_raster(item) for item in items):
+        return np.array(items, str)
+    array = np.empty(len(items), object)
+    for i, item in enumerate(items):
+        if isinstance(item, bytes):
+            array[i] = item
+        else:
+            array[i] = masks.gray_png(masks.values_of(item)) if masks.is_raster(item) else encoded(item)
     return array
