@@ -97,7 +97,7 @@ TAKES = {
         folder=photos(), model=model(), out="a.npz", tokens=False, share=(0, 1), batch_size=2, overwrite=True,
         frames=None,
     ),
-    "evaluate": lambda: dict(target="nowhere", split=None, arrays=None, changes=None),
+    "evaluate": lambda: dict(target="nowhere", split=None, arrays=None, changes=None, tiles=None),
     "export_onnx": lambda: dict(model=model(), path="a.onnx", images=PIXELS, classes=LABELS, labels=list("abc")),
     "export_openvino": lambda: dict(
         model=model(), path="a.xml", quantize=None, batch=None, images=PIXELS, classes=LABELS, labels=list("abc")
@@ -138,7 +138,10 @@ TAKES = {
     "pca_image": lambda: dict(model=model(), images=PIXELS, foreground=True),
     "plot_attention": lambda: dict(model=model(), images=PIXELS, titles=None, method="rollout"),
     "plot_history": lambda: dict(history={"loss": [1.0, 2.0]}),
-    "predict": lambda: dict(target="mnist", images=[], top=3, to=None, job=None, reference=None, json=None, csv=None),
+    "predict": lambda: dict(
+        target="mnist", images=[], top=3, to=None, job=None, reference=None, tiles=None, resume=False, json=None,
+        csv=None,
+    ),
     "predictor": lambda: dict(model=model(), engine="keras", dtype="float32", threads=None),
     "preprocess": lambda: dict(model=model(), images=[PIXELS[0]]),
     "probe": lambda: dict(index=index(), labels=None, model=model(), validation=0.5, seed=0),

@@ -2,8 +2,11 @@
 
 import dataclasses
 import json
+import os
 import shutil
+import signal
 
+import keras
 import numpy as np
 import pytest
 
@@ -131,3 +134,24 @@ def test_tasks_that_see_bytes_refuse_bands(run):
     with pytest.raises(ValueError, match="Restore"):
         keras_vit.fit(recipe, place / "restored", verbose=0)
     assert not (place / "restored").exists()
+
+
+def test_a_stopped_run_resumes_bit_for_bit(run):
+    place, recipe = run
+    augment = Augment(flip=True, crop="inception", erase=0.3, mixup=0.2)
+    recipe = dataclasses.replace(recipe, augment=augment, optim=dataclasses.replace(recipe.optim, epochs=2))
+
+    class Stop(keras.callbacks.Callback):
+        steps = 0
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.steps += 1
+            if self.steps == 4:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    whole, _ = keras_vit.fit(recipe, place / "whole", verbose=0)
+    with pytest.raises(KeyboardInterrupt, match="Stopped after epoch"):
+        keras_vit.fit(recipe, place / "stopped", verbose=0, callbacks=[Stop()])
+    resumed, _ = keras_vit.fit(recipe, place / "stopped", verbose=0)
+    for one, other in zip(whole.get_weights(), resumed.get_weights()):
+        np.testing.assert_array_equal(one, other)

@@ -94,6 +94,14 @@ def test_the_100_lines_train(tmp_path, monkeypatch):
     assert QUICKLY or names["accuracy"] > 0.95
 
 
+def test_the_page_of_bands_runs(tmp_path, monkeypatch, capsys, eagerly):
+    pytest.importorskip("tifffile")
+    monkeypatch.chdir(tmp_path)
+    names = run("docs/bits_and_bands.md")
+    said = capsys.readouterr().out
+    assert "bands: 1 from " in said and "True" in said and len(names["history"]["loss"]) == 2
+
+
 def test_the_page_of_models_runs(tmp_path, monkeypatch, eagerly):
     monkeypatch.chdir(tmp_path)
     names = run("docs/models.md")

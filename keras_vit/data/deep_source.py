@@ -11,9 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_vit.data import deep_inspection
+from keras_vit.layers import Rescale
 from keras_vit.utils import bands, checks, deep_files
 from keras_vit.utils.folders import shown
-from keras_vit.utils.value_range import ends, from_bytes, to_bytes
+from keras_vit.utils.value_range import by_band, ends, from_bytes, to_bytes
 
 OPTIONS = ("bands", "pages", "value_range", "no_data")  # of `Data`, any of which makes pictures deep
 WORDS = ("minmax", "percentiles")  # of `value_range`, which is measured then
@@ -68,8 +69,9 @@ def of_files(source, data):
                 f"or 'percentiles' of the training images. Received: {shown(path)!r} of {kind}"
             )
         counts.setdefault(header.bands, path)
-    if len(deep) < len(paths):
-        counts.setdefault(3, next(path for path in paths if path not in {*deep}))
+    for path in set(paths) - {*deep}:
+        counts.setdefault(bands.count_of(path), path)
+    _check_depths(paths, dict(zip(deep, headers)))
     if data.bands is not None:
         for path in counts.values():
             bands.check_bands(path, bands.reading_of(data))
@@ -81,6 +83,29 @@ def of_files(source, data):
             f"{one} in {shown(first)!r} and {other} in {shown(second)!r}"
         )
     return dataclasses.replace(source, bands=next(iter(counts)))
+
+
+def _check_depths(paths, headers):
+    """Raises ValueError for pictures of 8 bits among others, which no range fits."""
+    eight, more = {}, {}
+    for path in paths:
+        found = headers[path].dtype != "u1" if path in headers else deep_files.is_deep(path)
+        (more if found else eight).setdefault("path", path)
+    if eight and more:
+        raise ValueError(
+            f"Pictures of 8 bits and of more must not be mixed. Received: {shown(eight['path'])!r} of 8 bits and "
+            f"{shown(more['path'])!r} of more"
+        )
+
+
+def check_model(model, data):
+    """Raises ValueError for a model with the range of bands of its weights where the data are read as bytes."""
+    layer = next((layer for layer in model.layers if isinstance(layer, Rescale)), None)
+    if data.value_range is None and layer is not None and by_band(layer.limits):
+        raise ValueError(
+            "The weights are of a model of pixels in ranges of its own for each band: data.value_range must be given. "
+            f"Received: data.value_range=None, and a model of value_range={checks.shown(layer.value_range)}"
+        )
 
 
 def kept(source, data):

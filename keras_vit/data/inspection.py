@@ -216,7 +216,8 @@ def named(*sources):
     except (tf.errors.OpError, FileNotFoundError):
         paths = [path for source in sources for path in getattr(source, "paths", ())]
         inspect = getattr(sources[0], "inspect", inspect_all)  # of images, or of clips
-        numbers = [path for path in paths if str(path).endswith(depth_maps.ENDINGS[1])]
+        pictures = {str(path) for one in sources if getattr(one, "bands", None) for path in one.images}  # arrays too
+        numbers = [path for path in paths if str(path).endswith(depth_maps.ENDINGS[1]) and str(path) not in pictures]
         paths = [path for path in paths if path not in {*numbers}]
         faults = [*map(depth_maps.fault, numbers), *(found.fault for found in inspect(paths))]
         for path, fault in zip([*numbers, *paths], faults):

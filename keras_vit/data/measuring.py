@@ -8,10 +8,12 @@ from keras_vit.data.deep_source import WORDS
 from keras_vit.utils import bands, checks
 from keras_vit.utils.progress import passing
 from keras_vit.utils.value_range import ends, of_pairs, plain
+from keras_vit.utils.warned import warn
 
 PERCENT = (0.1, 99.9)  # of "percentiles"
 MOST = 2**22  # pixels that percentiles, mean and deviation are taken of: a regular grid of each image's
 AT_ONCE = 2**24  # values that are read together
+FEW, MOST_LOST, LEAST_FILLED = 16, 0.05, 1 / 16  # images, shares: of a stated range there is a warning
 DIGITS = 6  # that are kept of percentiles, means and deviations, so that they are the same on every machine
 
 
@@ -43,6 +45,8 @@ def settled(recipe, source):
         raise ValueError(
             f"data.value_range must be a pair, or one for each of {source.bands} bands. Received: {checks.shown(pairs)}"
         )
+    if sample is None:
+        _warn_of_range(pairs, source.take(slice(FEW)), data)
     follows = {"data.value_range": pairs, "model.value_range": [list(pair) for pair in pairs]}
     return follows | {f"model.{name}": _share(sample, of_pairs(pairs), name) for name in asked}
 
@@ -55,7 +59,7 @@ def tell(recipe, verbose=True):
     names = recipe.data.bands or range(1, len(pairs) + 1)
     print("bands: " + ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in zip(names, pairs)))
     if recipe.model.get("weights") and len(pairs) != 3:
-        print(f"The first weights, of three channels, are repeated for {len(pairs)} bands, and divided as often.")
+        print(f"First weights of one or three channels are repeated for {len(pairs)} bands, and divided as often.")
 
 
 def _passed(source, data):
@@ -85,6 +89,20 @@ def _parts(image, reading):
     step = max(AT_ONCE // (width * count) // raster.block[0], 1) * raster.block[0]
     for top in range(0, height, step):
         yield pixels_of(raster.read(top, 0, min(step, height - top), width)), height * width
+
+
+def _warn_of_range(pairs, source, data):
+    """Warns of a stated range that clips many numbers of some images, or of which they fill little."""
+    low, high = ends(of_pairs(pairs))
+    lows, highs, sample = _passed(source, data)
+    outside = ((sample < low) | (sample > high)).mean(0)
+    filled = (np.minimum(highs, high) - np.maximum(lows, low)) / (high - low)
+    for i, (lost, share) in enumerate(zip(outside, filled), 1):
+        if lost > MOST_LOST or share < LEAST_FILLED:
+            warn(
+                f"In the first {len(source)} training images, band {i} has numbers from {lows[i - 1]:g} to "
+                f"{highs[i - 1]:g}, of which {lost:.0%} are outside of data.value_range, {pairs[i - 1]}, and clipped."
+            )
 
 
 def _measured(value_range, lows, highs, sample):

@@ -144,7 +144,7 @@ def _of_images(about, shape):
         "range": None if about.range is None else np.transpose(about.range).tolist(),  # of bands a pair for each
         "channels": {1: "gray", 3: "RGB"}.get(shape[-1]),
     }
-    if kept := metadata_of(about.model).get(KEPT):
+    if kept := metadata(about.model).get(KEPT):
         entry |= {"channels": None, "bands": kept}
     frames = {"frames": frames_rule(about.model)} if len(shape) == CLIPS - 1 else {}
     return {"input": entry, "preprocessing": about.rule, **frames}

@@ -7,7 +7,6 @@ import numpy as np
 from keras_vit.inspecting import pixels
 from keras_vit.inspecting.findings import KINDS
 from keras_vit.reporting import inline
-from keras_vit.utils import images
 
 SHOWN = 60  # findings of a kind
 TILE = 160  # pixels of a picture's longer side; small pictures are enlarged to it
@@ -46,7 +45,7 @@ def _tile(pictures, row):
         return None
     image = pictures.images[row]
     try:
-        small = images.read_pixels(image, 3, _small) if pictures.files else _small(pixels.pixels_of(image))
+        small = _small(pixels.shown(image) if pictures.files else pixels.pixels_of(image))
     except (OSError, ValueError):  # it cannot be read, or is gone
         return None
     return inline.jpeg(small)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vit.inspecting import crops
-from keras_vit.utils import images
+from keras_vit.utils import bands, deep_files, images
 
 RULES = 2  # raise it when a picture may get another hash or thumbnail
 DIGEST = 16  # bytes of a hash
@@ -99,7 +99,34 @@ def _known():
 
 
 def _read(paths):
-    return [_result(lambda path=path: images.read_pixels(path, 3, summary), path) for path in paths]
+    return [_result(lambda path=path: _summary_of(path), path) for path in paths]
+
+
+def _summary_of(path):
+    """Returns the `summary` of a file; of a picture of bands with a hash of all their numbers."""
+    if not deep_files.is_named(path):
+        return images.read_pixels(path, 3, summary)
+    values = _bands_of(path)
+    digest = hashlib.blake2b(f"{values.shape} {values.dtype}".encode(), digest_size=DIGEST)
+    digest.update(np.ascontiguousarray(values).data)
+    return np.frombuffer(digest.digest(), "uint8"), *summary(drawn(values))[1:]
+
+
+def shown(path):
+    """Returns the pixels of a file, uint8 `(height, width, 3)`."""
+    return drawn(_bands_of(path)) if deep_files.is_named(path) else images.read_pixels(path, 3)
+
+
+def _bands_of(path):
+    return bands.read(path, bands.Reading(pages="bands", no_data=bands.ANY))
+
+
+def drawn(values):
+    """Returns a picture of bands: the first three, or the first, each from its smallest to its largest number."""
+    values = values[..., :3] if values.shape[2] >= 3 else np.repeat(values[..., :1], 3, -1)
+    values = np.nan_to_num(values)
+    low, high = values.min((0, 1)), values.max((0, 1))
+    return ((values - low) * (255 / np.maximum(high - low, 1e-12))).round().astype("uint8")
 
 
 def _result(read, path=""):

@@ -22,7 +22,8 @@ def of_bands(path, reading, channels, value_range):
     """
     if value_range == checks.BYTES:
         bands.check_eight(path)
-    pixels = _clipped(bands.read(path, reading or bands.Reading(), channels), value_range)
+    bands.check_depth(path, value_range)
+    pixels = clipped(bands.read(path, reading or bands.Reading(), channels), value_range)
     try:
         checks.pixels(pixels[None], value_range=value_range)
     except ValueError as error:
@@ -37,10 +38,10 @@ def within(image, reading, value_range):
     unknown = bands.is_unknown(image, reading.no_data, None) if image.ndim == 3 and image.dtype.kind in "iuf" else None
     if unknown is not None and unknown.any():
         image = bands.filled(image.astype("float32"), unknown)
-    return _clipped(image, value_range) if image.ndim == 3 and image.dtype.kind in "iuf" else image
+    return clipped(image, value_range) if image.ndim == 3 and image.dtype.kind in "iuf" else image
 
 
-def _clipped(pixels, value_range):
+def clipped(pixels, value_range):
     """Returns pixels in a range that has numbers for each band; a band without data has its lowest number."""
     if not by_band(value_range):
         return pixels

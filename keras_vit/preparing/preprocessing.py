@@ -18,7 +18,7 @@ from keras_vit.preparing.padded import padded
 from keras_vit.preparing.pixel_range import range_of, warn_unscaled
 from keras_vit.utils import bands, checks, deep_files
 from keras_vit.utils.images import plain_pixels, read_pixels, strips, warn_if_shallow
-from keras_vit.utils.resampling import resize_matrix
+from keras_vit.utils.resampling import area_matrix, resize_matrix
 from keras_vit.utils.value_range import ends
 
 TENSORFLOW = {"bilinear": "bilinear", "bicubic": "bicubic-table"}  # without antialiasing
@@ -114,7 +114,7 @@ class Preparation:
 
     def whole(self, image):
         """Returns the pixels of an image at its own size, `(height, width, channels)`; errors as in `preprocess`."""
-        return _open(image, self.shape[-1], lambda pixels: pixels, self.range)
+        return self._open(image, lambda pixels: pixels)
 
     def sized(self, image):
         """Returns the `(height, width)` of an image, and what `preprocess` makes of it, `(*size, channels)`."""
@@ -215,7 +215,7 @@ def _within(pixels, rule, limits):
 def _resize(image, size, rule):
     method = f"{rule['interpolation']}-antialias" if rule["antialias"] else TENSORFLOW.get(rule["interpolation"])
     if not rule["antialias"] or rule.get("as_floats") or rule["interpolation"] == "area":
-        matrix = _areas if rule["interpolation"] == "area" else resize_matrix
+        matrix = area_matrix if rule["interpolation"] == "area" else resize_matrix
         rows, columns = (matrix(s, t, method) for s, t in zip(image.shape, size))
         return np.matmul(columns, _weighted(rows, image)).astype("float32")
     from PIL import Image
@@ -245,12 +245,6 @@ def _weighted(matrix, image):
     for some in strips(values.shape[1], len(values)):
         sums[:, some] = matrix @ values[:, some]
     return sums.reshape(len(matrix), *image.shape[1:])
-
-
-def _areas(source, target, _):
-    """Returns the matrix that averages `source` samples of a line to `target` ones, weighted by overlap."""
-    covered = np.clip(np.linspace(0, source, target + 1)[:, None] - np.arange(source), 0, 1)
-    return np.diff(covered, axis=0) * target / source
 
 
 def listed(images, axes=4):

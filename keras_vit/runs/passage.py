@@ -57,9 +57,7 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
 
     def read(path):
         pixels = passage.read(path)
-        if hasattr(pixels, "read"):  # by windows: its header is all that was read
-            return pixels, keeps and pixels.shape[:2]
-        return pixels, keeps and _kept(path, keeps, clips)
+        return pixels, keeps and (pixels.shape[:2] if hasattr(pixels, "read") else _kept(path, keeps, clips))
 
     for batch in reading.batches(read, files, passage.count, ahead=passage.ahead):
         sources = {i: source for i, (_, source) in batch.pixels.items()}

@@ -125,6 +125,7 @@ def predictions(
         ValueError: As `predict`, but for unreadable files.
     """
     checks.positive(top=top)
+    checks.switch(resume=resume)
     trained = in_tiles(load_run(target), tiles)
     task, kind = trained.task, output_files.KINDS.get(trained.task.gives, output_files.USUAL)
     if draws_images(trained):

@@ -219,7 +219,7 @@ def source_of(trained, split, arrays):
     source = sources.of_caller(arrays, trained.bound.data, task, shape, trained.class_names, value_range=value_range)
     if value_range is None and isinstance(source.images, np.ndarray):
         warn_unscaled(trained.model, source.images)
-    sizes = {tuple(size) for _, size in source.sizes()} if trained.alone else set()
+    sizes = {tuple(size) for _, size in source.sizes()} if trained.alone and not task.whole else set()
     if not sizes <= {shape[:2]}:
         raise ValueError(f"The model takes images of {shape[:2]}. Received: images of {sorted(sizes - {shape[:2]})[0]}")
     return _met(trained, sources.check_channels(source, shape))

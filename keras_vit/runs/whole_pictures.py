@@ -3,10 +3,12 @@
 import dataclasses
 import math
 
+import numpy as np
+
 from keras_vit.models.metadata import keep
-from keras_vit.preparing.pixel_range import range_of
+from keras_vit.preparing.of_bands import clipped
 from keras_vit.tasks.in_tiles import InTiles
-from keras_vit.utils import checks, deep_files
+from keras_vit.utils import bands, checks, deep_files
 from keras_vit.utils.images import MOST_PIXELS, read_pixels
 
 
@@ -30,21 +32,47 @@ class Windows:
 
     Args:
         path: The file.
-        raster: A `Raster`.
+        preparation: The model's `Preparation`, which says which bands it takes, and in which range.
+
+    Raises:
+        ValueError: For a file that cannot be read, of other bands, or of more bits than the model takes.
     """
 
-    def __init__(self, path, raster):
+    def __init__(self, path, preparation):
         self.path = path
-        self.raster = raster
-        self.shape = raster.shape
+        self.reading = preparation.reading or bands.Reading()
+        self.range = preparation.range
+        self.raster = deep_files.opened(path, self.reading.pages)
+        self.places = bands.places_of(self.raster, self.reading.bands)
+        channels = preparation.shape[-1]
+        if len(self.places) != channels and (channels, len(self.places)) != (3, 1):
+            raise ValueError(f"{str(path)!r} must have {channels} bands. Received: {len(self.places)}")
+        if self.range == checks.BYTES:
+            bands.check_eight(path)
+        bands.check_depth(path, self.range)
+        self.places *= channels // len(self.places)
+        self.shape = (*self.raster.shape[:2], channels)
 
     def read(self, top, left, height, width):
-        """Returns the pixels of a window; raises NotReadError if the file is damaged there, or gone."""
+        """Returns the pixels of a window; raises NotReadError if the file is damaged there, or gone.
+
+        A pixel without data gets the value of the nearest one of the window.
+        """
         try:
-            return self.raster.read(top, left, height, width)
+            values = self.raster.read(top, left, height, width)[..., self.places]
+            unknown = bands.is_unknown(values, self.reading.no_data, self.raster.no_data)
+            lost = ~np.isfinite(values)
+            if (lost if unknown is None else lost & ~unknown).any():
+                raise ValueError("has NaN or infinite pixels: data.no_data='nan' masks NaN")
+            stated = bands.is_unknown(values, bands.FILE, self.raster.no_data)
+            if unknown is None and stated is not None and stated.any():
+                raise ValueError("has pixels of its value of no data: data.no_data='file' masks them")
         except (ValueError, OSError) as error:
             text = str(error)
             raise NotReadError(text if str(self.path) in text else f"{str(self.path)!r}: {text}") from None
+        if unknown is not None and unknown.any():
+            values = bands.filled(values.astype("float32"), unknown)
+        return clipped(values, self.range)
 
 
 def reader(trained):
@@ -53,20 +81,10 @@ def reader(trained):
     Args:
         trained: A `Trained` whose task is `whole`.
     """
-    channels = trained.size[2]
-    plain = trained.about.preparation.whole if trained.alone else lambda path: read_pixels(path, channels)
-
-    def read(path):
-        if not by_windows(trained.task, path):
-            return plain(path)
-        raster = deep_files.opened(path)
-        if raster.shape[2] != channels:
-            raise ValueError(f"{str(path)!r} must have {channels} bands. Received: {raster.shape[2]}")
-        if raster.dtype != "uint8" and range_of(trained.model) == checks.BYTES:
-            raise ValueError(f"{str(path)!r} must have pixels of 8 bits, for this model. Received: {raster.dtype}")
-        return Windows(path, raster)
-
-    return read
+    if not isinstance(trained.task, InTiles):
+        return lambda path: read_pixels(path, trained.size[2])
+    preparation = trained.about.preparation
+    return lambda path: Windows(path, preparation) if by_windows(trained.task, path) else preparation.whole(path)
 
 
 def by_windows(task, path):

@@ -111,6 +111,7 @@ def fit(
         if names and "head" not in recipe.model and head_of_others(model, names):
             model = from_recipe(recipe, {"model.head": "new"})
         finetuning.check(model, recipe.optim)
+        deep_source.check_model(model, recipe.data)
         place.check(model)
         keep(model, labels=list(names), **deep_source.kept(sources[0], recipe.data))
         metadata = metadata_of(model)

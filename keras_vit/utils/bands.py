@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_vit.utils import checks, deep_files
-from keras_vit.utils.images import MOST_OBLONG, MOST_PIXELS, encoded, opened, plain_pixels
+from keras_vit.utils.images import GRAY_MODES, MOST_OBLONG, MOST_PIXELS, encoded, opened, plain_pixels
 from keras_vit.utils.raster import Raster
-from keras_vit.utils.value_range import of_pairs
+from keras_vit.utils.value_range import by_band, of_pairs
 
 NAN, FILE = "nan", "file"  # words of `no_data`
+ANY = "any"  # all that cannot be a number of a picture: NaN, infinity, and the value that the file states
+MOST_OF_EIGHT = 2 * 255  # a range that ends beyond is not one of pictures of 8 bits
 KEPT = "bands"  # of a model's metadata: how its pictures are read
 
 
@@ -150,6 +152,30 @@ def drawn(metadata, count):
     return f"Pictures show bands {names[0]}, {names[1]} and {names[2]} in red, green and blue, each in its range."
 
 
+def check_depth(path, value_range):
+    """Raises ValueError for a picture of 8 bits where a model takes numbers that these cannot be.
+
+    Args:
+        path: The file.
+        value_range: The model's range, with numbers for each band; of any other range nothing is checked.
+    """
+    if not by_band(value_range) or max(value_range[1]) <= MOST_OF_EIGHT:
+        return
+    if not deep_files.is_deep(path) or deep_files.opened(path, "bands").dtype == "uint8":
+        raise ValueError(
+            f"{os.fsdecode(path)!r} must have more than 8 bits for a model of numbers up to {max(value_range[1]):g}. "
+            "Received: 8 bits"
+        )
+
+
+def count_of(path):
+    """Returns the number of bands of a picture in a file, from its header."""
+    if deep_files.is_deep(path):
+        return deep_files.opened(path, "bands").shape[2]
+    with opened(encoded(path)) as image:
+        return _colors(image)
+
+
 def size_of(path):
     """Returns the `(height, width)` of a picture in a file, from its header."""
     return deep_files.opened(path, "bands").shape[:2]
@@ -181,6 +207,9 @@ def is_unknown(values, no_data, stated):
         no_data: As in `Reading`.
         stated: The value that the file states, or `None`.
     """
+    if no_data == ANY:
+        known = is_unknown(values, FILE, stated)
+        return ~np.isfinite(values) if known is None else ~np.isfinite(values) | known
     value = {NAN: math.nan, FILE: stated}.get(no_data, no_data)
     if value is None:
         return None
@@ -212,9 +241,14 @@ def _raster(path, reading):
     if deep_files.is_deep(path):
         return deep_files.opened(path, reading.pages)
     with opened(encoded(path)) as image:
-        pixels = plain_pixels(image, 1 if image.mode in ("1", "L", "LA") else 3)
+        pixels = plain_pixels(image, _colors(image))
 
     def window(top, left, height, width):
         return pixels[top : top + height, left : left + width]
 
     return Raster(pixels.shape, pixels.dtype, window, pixels.shape[:2])
+
+
+def _colors(image):
+    """Returns the number of bands of a Pillow image of 8 bits."""
+    return 1 if image.mode in GRAY_MODES else 3

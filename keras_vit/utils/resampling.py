@@ -235,3 +235,9 @@ def _stretch_matrix(source, target):
     distances = np.concatenate([[0.0], np.cumsum(factor ** np.arange(source - 1))])
     source_places, target_places = np.concatenate([-distances[:0:-1], distances]), np.arange(1 - target, target)
     return np.stack([np.interp(target_places, source_places, unit) for unit in np.eye(len(source_places))], axis=1)
+
+
+def area_matrix(source, target, method="area"):
+    """Returns the matrix that averages `source` samples of a line to `target` ones, weighted by overlap."""
+    covered = np.clip(np.linspace(0, source, target + 1)[:, None] - np.arange(source), 0, 1)
+    return np.diff(covered, axis=0) * target / source

@@ -17,7 +17,7 @@ AT_ONCE = 2**18  # pixel values that the function is given at once, or one tile
 MANY = 64  # tiles of a picture from which on it is shown how many are done
 
 
-def tiled(function, size, overlap=OVERLAP, finish=None, beside=None, step=1):
+def tiled(function, size, overlap=OVERLAP, finish=None, beside=None, step=None):
     """Returns the function for images of any size. Its outputs are images too, at the same size or larger by a factor.
 
     Images smaller than a tile are continued by their last pixels. Where tiles overlap, the weight of each falls
@@ -97,7 +97,7 @@ class LargeMask:
         return self.counts
 
 
-def rows_of(function, picture, size, overlap=OVERLAP, step=1, others=None, beside=None):
+def rows_of(function, picture, size, overlap=OVERLAP, step=None, others=None, beside=None):
     """Yields the blended rows of a picture's output from top to bottom, as soon as no other tile changes them.
 
     They are float32 `(rows, scale * width, channels)`, as many as one tile has at most. What is smaller than a tile is
@@ -124,7 +124,7 @@ def rows_of(function, picture, size, overlap=OVERLAP, step=1, others=None, besid
     yield total / weights
 
 
-def outputs_of(function, picture, size, overlap=OVERLAP, step=1, others=None, beside=None):
+def outputs_of(function, picture, size, overlap=OVERLAP, step=None, others=None, beside=None):
     """Yields the place of each tile of a picture, its first row and column, and its output, row by row of tiles.
 
     Arguments are those of `tiled`; `others` are the other arrays of the picture, with a row each.
@@ -145,18 +145,18 @@ def outputs_of(function, picture, size, overlap=OVERLAP, step=1, others=None, be
         yield from zip(some, _run(function, tiles, each))
 
 
-def starts(side, tile, overlap, step=1):
-    """Returns where the tiles of a line begin, as few as cover it: evenly spread, or all but the last at multiples.
+def starts(side, tile, overlap, step=None):
+    """Returns where the tiles of a line begin, as few as cover it: evenly spread, or all but the last by equal steps.
 
     Args:
         side: Pixels of the line.
         tile: Pixels of a tile; one is enough for a shorter line.
         overlap: Share of a tile, at least, that it has in common with the next one.
-        step: Pixels of whose multiples the tiles begin, such as a patch: a model then sees the same patches in each. As
-            the last tile ends with the line, it alone may begin elsewhere.
+        step: Pixels at whose multiples tiles begin, such as those of a patch: a model then sees the same patches in
+            each. As the last tile ends with the line, it alone may begin elsewhere. `None` to spread them evenly.
     """
     last = max(side - tile, 0)
-    if step == 1:
+    if step is None:
         count = 1 + math.ceil(last / max(tile * (1 - overlap), 1))
         return np.linspace(0, last, count).round().astype(int).tolist()
     stride = max(int(tile * (1 - overlap)) // step, 1) * step

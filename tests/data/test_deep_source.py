@@ -127,3 +127,38 @@ def test_scaled_clips_and_masks():
     np.testing.assert_allclose(found, [[[127.5, 0], [0, 255]]])
     back = deep_source.in_units({"images": found}, data)["images"]
     np.testing.assert_allclose(back, [[[5, -10], [0, 10]]])
+
+
+def test_pngs_of_16_bits(tmp_path):
+    from PIL import Image
+
+    for i, values in enumerate(VALUES):
+        (tmp_path / "ab"[i % 2]).mkdir(exist_ok=True)
+        Image.fromarray(values[0]).save(tmp_path / "ab"[i % 2] / f"{i}.png")
+    assert load(tmp_path)[0].bands is None  # the upper eight bits, as ever
+    source, data = load(tmp_path, value_range=(0, 65535))
+    assert source.bands == 1
+    recipe = Recipe("a", {"image_size": (20, 30), "channels": 1}, data=data)
+    recipe = dataclasses.replace(recipe, task=recipe.task.on(source, {"num_classes": 2}))
+    found = np.concatenate([batch["images"] for batch in pipeline.evaluation_arrays(source, recipe, (20, 30, 1))])
+    order = [int(str(path).rpartition("/")[2][0]) for path in source.images]
+    np.testing.assert_allclose(found[..., 0], VALUES[order, 0], atol=0.01)
+
+
+def test_weights_of_bands_need_a_range():
+    import keras_vit
+
+    small = dict(image_size=16, width=8, depth=1, num_heads=1, mlp_dim=8, patch_size=8, num_classes=2)
+    of_bands = keras_vit.vit(**small, value_range=[[0, 9], [0, 9], [0, 99]])
+    with pytest.raises(ValueError, match="data.value_range must be given. Received: data.value_range=None"):
+        deep_source.check_model(of_bands, Data())
+    deep_source.check_model(of_bands, Data(value_range=(0, 9)))
+    deep_source.check_model(keras_vit.vit(**small), Data())
+
+
+def test_eight_bits_among_more_are_refused(folder):
+    tifffile.imwrite(
+        folder / "b" / "8.tif", VALUES[0].astype("uint8"), photometric="minisblack", planarconfig="separate"
+    )
+    with pytest.raises(ValueError, match="must not be mixed. Received: '.*8.tif' of 8 bits and '.*' of more"):
+        load(folder, value_range=RANGE)

@@ -70,3 +70,9 @@ def test_pixels_without_data_do_not_count(tmp_path):
     files = Source(np.array([str(tmp_path / "a.npy")], object), {}, files=True, bands=3)
     (low, _), *_ = measuring.settled(Recipe("a", {}, data=data), files)["data.value_range"]
     assert low >= IMAGES[0].min() and read(str(tmp_path / "a.npy"), measuring.bands.reading_of(data)).min() >= 0
+
+
+@pytest.mark.parametrize("value_range", [(0, 255), (0, 1_000_000)])
+def test_a_stated_range_that_does_not_fit_is_told(value_range):
+    with pytest.warns(UserWarning, match=r"band 1 has numbers from .* outside of data.value_range, \(0, "):
+        measuring.settled(recipe(value_range), Source(IMAGES, {}, bands=3))

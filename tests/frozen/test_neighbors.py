@@ -181,7 +181,7 @@ def test_pictures_of_other_formats_are_left_out_by_name(tmp_path):
     for ending, kind in ((".jfif", "JPEG"), (".jpe", "JPEG"), (".tif", "TIFF"), (".ico", "ICO"), (".ppm", "PPM")):
         Image.new("RGB", (16, 16)).save(pictures / f"it{ending}", kind)
     (pictures / "notes.txt").write_text("mine")
-    with pytest.warns(LeftOut, match="Left out 3 of 5 images"):
+    with pytest.warns(LeftOut, match="Left out 2 of 5 images"):
         index = keras_vit.load_index(keras_vit.embed_folder(pictures, model, tmp_path / "it.npz"))
-    assert [*index.paths] == ["it.jfif", "it.jpe"]
-    assert sorted(index.left_out[:, 0]) == ["it.ico", "it.ppm", "it.tif"]
+    assert [*index.paths] == ["it.jfif", "it.jpe", "it.tif"]
+    assert sorted(index.left_out[:, 0]) == ["it.ico", "it.ppm"]

@@ -82,3 +82,17 @@ def test_files_are_read_once(tmp_path, cache, monkeypatch):
     for one, other in zip(first[:3], again[:3]):
         np.testing.assert_array_equal(one, other)
     pixels._known.cache_clear()
+
+
+def test_bands(tmp_path):
+    values = np.random.default_rng(0).integers(0, 60_000, (20, 30, 5)).astype("uint16")
+    other = values.copy()
+    other[..., 4] //= 2
+    for name, each in (("a", values), ("b", values), ("c", other), ("d", values // 2)):
+        np.save(tmp_path / f"{name}.npy", each)
+    found = pixels.scan(Pictures(list("abcd"), [str(tmp_path / f"{name}.npy") for name in "abcd"], folder=tmp_path))
+    assert not found.faults and (found.digests[0] == found.digests[1]).all()
+    assert len({digest.tobytes() for digest in found.digests}) == 3  # a copy is one in all bands
+    assert np.abs(found.thumbs[0].astype(int) - found.thumbs[3]).max() <= 1
+    shown = pixels.shown(tmp_path / "a.npy")
+    assert shown.shape == (20, 30, 3) and shown.min() == 0 and shown.max() == 255

@@ -51,6 +51,9 @@ def test_pictures_of_bytes(tmp_path):
     colors = VALUES[:3].astype("uint8").transpose(1, 2, 0)
     Image.fromarray(colors).save(tmp_path / "a.png")
     np.testing.assert_array_equal(bands.read(tmp_path / "a.png", Reading()), colors)
+    assert bands.count_of(tmp_path / "a.png") == 3
+    Image.fromarray(colors[..., 0]).save(tmp_path / "b.png")
+    assert bands.count_of(tmp_path / "b.png") == bands.read(tmp_path / "b.png", Reading()).shape[2] == 1
 
 
 def test_pixels_without_data_change_no_others(tmp_path):
@@ -117,3 +120,7 @@ def test_eight_bits(tmp_path):
     with pytest.raises(ValueError, match="must have 8 bits for a model of pixels from 0 to 255. Received: uint16"):
         bands.check_eight(tif(tmp_path / "b.tif"))
     assert bands.size_of(tmp_path / "b.tif") == (20, 30)
+    bands.check_depth(tmp_path / "b.tif", ((0, 0), (9, 60_000)))
+    bands.check_depth(tmp_path / "a.tif", (0, 60_000))
+    with pytest.raises(ValueError, match="a.tif' must have more than 8 bits for a model of numbers up to 60000"):
+        bands.check_depth(tmp_path / "a.tif", ((0, 0), (9, 60_000)))

@@ -9,7 +9,7 @@ from keras_vit.utils.tiles import starts
 SIZE, TILE, OVERLAP = (400, 500), 128, 0.25
 
 
-def tiles_of(size=SIZE, tile=TILE, overlap=OVERLAP, step=1):
+def tiles_of(size=SIZE, tile=TILE, overlap=OVERLAP, step=None):
     rows, columns = (starts(side, tile, overlap, step) for side in size)
     return np.array([(y, x, y + tile, x + tile) for y in rows for x in columns])
 

@@ -259,3 +259,29 @@ def test_a_circle_of_pages(tmp_path, count, back):
     data[places[-1] : places[-1] + 4] = data[places[back] : places[back] + 4]
     path.write_bytes(data)
     refused(path, "its list of pages is a circle")
+
+
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_planes_are_no_other_axes(tmp_path, channels):
+    values = BANDS[:channels]
+    path = written(tmp_path / "a.tif", values, photometric="minisblack", planarconfig="separate")
+    windows_agree(deep_files.opened(path, pages="bands"), values.transpose(1, 2, 0))
+    path = written(tmp_path / "b.tif", values.transpose(1, 2, 0), photometric="minisblack", planarconfig="contig")
+    windows_agree(deep_files.opened(path, pages="bands"), values.transpose(1, 2, 0))
+
+
+@pytest.mark.parametrize("photometric", ["RGB", "YCBCR"])
+def test_tiles_of_jpeg(tmp_path, photometric):
+    rasterio = pytest.importorskip("rasterio")
+    settings = dict(compress="JPEG", photometric=photometric, tiled=True, blockxsize=32, blockysize=16)
+    smooth = np.broadcast_to(np.arange(40, dtype="uint8")[:, None] * 5, (3, 40, 50))
+    with rasterio.open(
+        tmp_path / "a.tif", "w", driver="GTiff", width=50, height=40, count=3, dtype="uint8", interleave="pixel",
+        **settings,
+    ) as file:  # fmt: skip
+        file.write(smooth)
+    raster = deep_files.opened(tmp_path / "a.tif")
+    assert np.abs(raster.whole().astype(int) - smooth.transpose(1, 2, 0)).max() <= 6
+    with rasterio.open(tmp_path / "a.tif") as file:
+        assert np.abs(file.read().transpose(1, 2, 0).astype(int) - raster.whole()).max() <= 2  # another decoder
+    np.testing.assert_array_equal(raster.read(9, 20, 20, 25), raster.whole()[9:29, 20:45])

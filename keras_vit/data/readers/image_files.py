@@ -65,6 +65,7 @@ def deep_reader(size, data):
     def read(path):
         if data.value_range is None:
             bands.check_eight(path)
+        bands.check_depth(path, bands.range_of(data))
         pixels = cut(deep_source.scaled(bands.read(path, reading, size[2]), data))
         return deep_source.in_units({"images": pixels}, data)["images"].numpy()
 

@@ -88,6 +88,11 @@ def read(file, base, columns, targets, split=None, *, skip=False):
                 f"{str(file)!r} has no column of {name}{usual and f', such as {usual}'}. Name it: "
                 f"data.columns={{{name!r}: 'COLUMN'}}. It has: {', '.join(map(repr, header[: table_file.SHOWN]))}"
             )
+    if len(wanted["images"]) != 1:
+        raise ValueError(
+            "Images must be in one column: write the bands of a sample into one file. Received: "
+            f"{', '.join(map(repr, wanted['images']))}"
+        )
     names = [name for found in wanted.values() for name in found]
     makers = {name: CELLS[name](found, columns) for name, found in wanted.items() if name != "images" and found}
     places = itertools.accumulate([1, *(len(maker.columns) for maker in makers.values())])

@@ -23,14 +23,15 @@ def whole_arrays(source, recipe, size):
 
     def read(keys):
         items = look_up(keys)
-        encoded = deep_source.are_encoded(items["images"], source)
-        seen = deep_source.opened({"images": items["images"][0]}, source, recipe.data, channels)["images"]
-        image = decode(seen, channels, orientations(items["images"])[0] if encoded else None)
+        known = orientations(items["images"])[0] if deep_source.are_encoded(items["images"], source) else None
+        image = deep_source.opened({"images": items["images"][0]}, source, recipe.data, channels)["images"]
+        image = decode(image, channels, known)
         height, width = (tf.shape(image)[i] // steps[i] * steps[i] for i in (0, 1))
         return {**items, "images": tf.cast(image[None, :height, :width], "float32")}
 
     def prepare(number, examples):
-        return task.prepare(deep_source.in_units(examples, recipe.data), tf.stack([tf.zeros((), "int64"), number]))
+        examples = deep_source.in_units(examples, recipe.data)
+        return task.prepare(examples, tf.stack([tf.zeros((), "int64"), number]))
 
     examples = source.in_order(1).map(read).enumerate().map(prepare).prefetch(2)
     with inspection.named(source):

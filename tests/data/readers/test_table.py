@@ -240,3 +240,10 @@ def test_an_image_in_two_splits_is_said(folder):
     (folder / "a.png").touch()
     with pytest.warns(UserWarning, match="1 images of metadata.csv are in several splits, such as 'a.png'"):
         table.read(folder / "metadata.csv", folder, {"splits": "split"}, ("texts",), "train")
+
+
+def test_images_are_in_one_column(folder):
+    with pytest.raises(
+        ValueError, match="in one column: write the bands of a sample into one file. Received: 'label', "
+    ):
+        read(folder, "labels", images=["label", "patient"], labels="cat")

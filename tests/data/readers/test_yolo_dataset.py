@@ -204,7 +204,7 @@ def test_images_without_labels_have_no_objects_unless_all_lack_them(folder):
 
 
 def test_other_files_and_repeated_images_are_left_out(folder):
-    write(folder, {"data.yaml": "train: [images/train, images]\n" + NAMES, "images/train/d.tif": ""})
+    write(folder, {"data.yaml": "train: [images/train, images]\n" + NAMES, "images/train/d.ico": ""})
     with pytest.warns(LeftOut) as said:
         assert len(load(folder)) == 3
     said = sorted(str(one.message) for one in said)
