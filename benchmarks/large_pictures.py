@@ -44,7 +44,8 @@ def make(path, kind, side):
         compression = {"compression": "deflate"} if "deflate" in kind else {}
         tiles = (np.roll(tile, 7 * i, axis=1) for i in range((-(-side // TILE)) ** 2))
         shape = (side, side, 3)
-        tifffile.imwrite(path, tiles, shape=shape, dtype="uint8", tile=(TILE, TILE), photometric="rgb", **compression)
+        settings = {"tile": (TILE, TILE), "photometric": "rgb", "bigtiff": side > SIDE, **compression}
+        tifffile.imwrite(path, tiles, shape=shape, dtype="uint8", **settings)
         return count
     repeats = -(-side // TILE)
     pixels = np.concatenate([np.concatenate([np.roll(tile, 7 * (i + j), axis=1) for j in range(repeats)], axis=1)

@@ -62,12 +62,15 @@ def tell(recipe, verbose=True):
         print(f"First weights of one or three channels are repeated for {len(pairs)} bands, and divided as often.")
 
 
-def _passed(source, data):
-    """Returns the lowest and the highest number of each band, and a sample of pixels, `(pixels, bands)`."""
+def _passed(source, data, every=True):
+    """Returns the lowest and the highest number of each band, and a sample of pixels, `(pixels, bands)`.
+
+    Without `every` only some rows of large pictures are read.
+    """
     reading = bands.reading_of(data)
     each = max(MOST // len(source.images), 1)
     lows, highs, sample = np.full(source.bands, np.inf), np.full(source.bands, -np.inf), []
-    parts = (part for image in source.images for part in _parts(image, reading))
+    parts = (part for image in source.images for part in _parts(image, reading, every))
     for pixels, area in passing(parts, "measuring bands: {n:,}", 2.0, every=10):
         pixels = pixels.reshape(-1, source.bands)
         known = pixels[~np.isnan(pixels).any(-1)]
@@ -79,7 +82,7 @@ def _passed(source, data):
     return lows, highs, np.concatenate(sample)
 
 
-def _parts(image, reading):
+def _parts(image, reading, every):
     """Yields some rows of an image at a time, float32 `(rows, width, bands)`, and how many pixels all of it has."""
     if isinstance(image, np.ndarray):
         yield image.astype("float32"), image.shape[0] * image.shape[1]
@@ -87,14 +90,15 @@ def _parts(image, reading):
     raster, pixels_of = bands.by_windows(os.fspath(image), reading)
     height, width, count = raster.shape
     step = max(AT_ONCE // (width * count) // raster.block[0], 1) * raster.block[0]
-    for top in range(0, height, step):
+    tops = range(0, height, step)
+    for top in tops if every else tops[len(tops) // 2 :][:1]:
         yield pixels_of(raster.read(top, 0, min(step, height - top), width)), height * width
 
 
 def _warn_of_range(pairs, source, data):
     """Warns of a stated range that clips many numbers of some images, or of which they fill little."""
     low, high = ends(of_pairs(pairs))
-    lows, highs, sample = _passed(source, data)
+    lows, highs, sample = _passed(source, data, every=False)
     outside = ((sample < low) | (sample > high)).mean(0)
     filled = (np.minimum(highs, high) - np.maximum(lows, low)) / (high - low)
     for i, (lost, share) in enumerate(zip(outside, filled), 1):

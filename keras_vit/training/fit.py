@@ -188,7 +188,7 @@ def settled(recipe, train):
     from keras_vit.data import measuring, pipeline
 
     own = {f"model.{k}": v for k, v in recipe.task.settled(train).items() if recipe.model.get(k) is None}
-    follows = own | measuring.settled(recipe, train)
+    follows = own | measuring.settled(recipe, getattr(train, "pictures", train))
     if len(train) < recipe.data.batch_size:
         warn(f"A batch is all {len(train)} training images: data.batch_size is {recipe.data.batch_size}.")
         follows["data.batch_size"] = len(train)
