@@ -25,7 +25,8 @@ def datasets(recipe: config.Recipe | str, *, train: Any = None, validation: Any 
 
     Args:
         recipe: A `Recipe`, or a name.
-        train, validation: Data to use in place of the recipe's, as in `fit`.
+        train: Data to use in place of the recipe's, as in `fit`.
+        validation: The same for validation.
 
     Returns:
         Two `tf.data.Dataset`s of `(x, y)` as Keras's `fit` takes them; each pass over the first is one epoch, newly
