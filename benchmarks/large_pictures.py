@@ -2,7 +2,7 @@
 
 python benchmarks/large_pictures.py [--side 50000] [--folder PATH] > benchmarks/results/large_pictures.json
 
-Each row is a process of its own; its memory is the largest resident one. Files are made in a new folder, and removed at
+Predictions of large pictures are measured by `tiles.py`. Each row is a process of its own; its memory is the largest resident one. Files are made in a new folder, and removed at
 the end: 12 GB at the side 50,000. The pictures of an epoch are ten names of one file of 10,000 x 10,000 pixels.
 """
 
