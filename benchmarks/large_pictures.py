@@ -2,8 +2,9 @@
 
 python benchmarks/large_pictures.py [--side 50000] [--folder PATH] > benchmarks/results/large_pictures.json
 
-Predictions of large pictures are measured by `tiles.py`. Each row is a process of its own; its memory is the largest resident one. Files are made in a new folder, and removed at
-the end: 12 GB at the side 50,000. The pictures of an epoch are ten names of one file of 10,000 x 10,000 pixels.
+Each row is a process of its own; its memory is the largest resident one. Files are made in a new folder, and removed at
+the end: 12 GB at the side 50,000. The pictures of an epoch are ten names of one file of 10,000 x 10,000 pixels, in two
+classes. `tiles.py` measures predictions of large pictures.
 """
 
 import argparse
@@ -168,7 +169,7 @@ def main():
             named(folder / "0.tif", 2)
             large = {
                 "file_mb": (folder / "a" / "0.tif").stat().st_size // 10**6,
-                "seconds_to_write": time.perf_counter() - began,
+                "seconds_to_write": round(time.perf_counter() - began, 1),
             }
             for name in ("opening", "reading", "crops"):
                 large[name] = measured(name, folder if name == "crops" else folder / "a" / "0.tif", place / "cache")
