@@ -249,9 +249,8 @@ def main():
             done[name] = {"nuclei": nuclei, "blood_cells": blood_cells}[name]()
         print(json.dumps({name: done[name]}, indent=1), flush=True)
     before = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    RESULTS.write_text(
-        json.dumps({**before, **{name: {**each, **about()} for name, each in done.items()}}, indent=1) + "\n"
-    )
+    done = {name: {**each, **about(), "processor": processor()} for name, each in done.items()}
+    RESULTS.write_text(json.dumps(before | done, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from keras_vit.utils.metrics import worded
 from keras_vit.utils.warned import warn
 
 SHOWN = 8  # images in the gallery, and among the best and the worst
+MIDDLE = "Each is the middle of its picture."
 PLACED, VALUES = 1000, 2**26  # largest number of images on the map of embeddings, and of their pixel values
 
 
@@ -131,7 +132,7 @@ def gather(target, arrays=None, most=10_000):
         images=len(some),
         measured=counts.told(some, task, arrays is not None, len(some) == len(source)),
         one="clip" if task.clips else "image",
-        cut="Each is the middle of its picture." if task.whole else bands.drawn(metadata(model), size[-1]),
+        cut=MIDDLE if task.whole and task.gives == "image" else bands.drawn(metadata(model), size[-1]),
         worded=lambda name: worded(task.titled(name)),
         numbers=(numbers := tally.result()),
         intervals=counts.intervals(numbers, counts.pictures(some, task)) if "labels" in task.targets else {},

@@ -19,6 +19,18 @@ JOINS = {  # by what a task gives, for those who use an exported file
 MOST = 1 / 2  # overlap: with more, a place would be in three tiles of a line
 
 
+class NotFiniteError(FloatingPointError, ValueError):
+    """Says that a model returned NaN or infinity."""
+
+
+def finite(output):
+    """Returns an output as an array; raises NotFiniteError if a number is NaN or infinite."""
+    output = np.asarray(output)
+    if not np.isfinite(output).all():
+        raise NotFiniteError("The model must return finite numbers. Received: NaN or infinity")
+    return output
+
+
 class InTiles:
     """Mixin for a task with a field `tiles`, which predicts and scores pictures at full size: `False`, `True` or a
     dictionary of `DEFAULTS`. Its method `in_tiles` does it.

@@ -170,6 +170,32 @@ def test_a_published_detector_of_words_finds_boxes_in_tiles(picture, tmp_path):
     assert boxes[:, 0].max() > model.input_shape[2] and {row["category"] for row in found} <= {"cat", "dog"}
 
 
+def test_a_run_keeps_its_tiles(tmp_path):
+    """It is trained on crops of larger pictures, and scored, predicted and reported whole."""
+    sizes = dict(variant=None, width=16, depth=1, num_heads=2, mlp_dim=32, patch_size=8, image_size=(16, 24))
+    recipe = config.Recipe(
+        name="whole",
+        task=config.Segment(classes=CLASSES, tiles={"overlap": 0.5}),
+        model={**sizes, "position": "sincos2d", "pooling": "none"},
+        data=config.Data(source="", batch_size=4),
+        augment=config.Augment(crop="inception"),
+        optim=config.Optim(epochs=1, xla=False),
+    )
+    images = RNG.integers(0, 256, (8, 40, 50, 3), "uint8")
+    arrays = images, (images[..., 0] > 128).astype("uint8")
+    keras_vit.fit(recipe, tmp_path / "run", train=arrays, validation=arrays)
+    trained = keras_vit.load_run(tmp_path / "run")
+    assert trained.recipe.task.tiles == {"overlap": 0.5} and trained.task.tiling["step"] == 8
+    (scores,) = results.evaluate(trained, arrays=arrays).values()
+    tally, view = trained.task.tally(), trained.viewer()
+    for image, mask in zip(*arrays, strict=True):
+        tally.add({"segmentation_masks": mask[None]}, view(image[None]))
+    assert scores == tally.result()
+    Image.fromarray(images[0]).save(tmp_path / "a.png")
+    predictions.predict(trained, tmp_path / "a.png", to=tmp_path / "to")
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "to" / "a.png")), view(images[:1])[0])
+
+
 def on_the_page():
     names = {}
     for block in re.findall(r"```py\n(.*?)```", PAGE.read_text(), re.DOTALL):

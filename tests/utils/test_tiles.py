@@ -1,8 +1,10 @@
+import itertools
+
 import numpy as np
 import pytest
 
 from keras_vit.utils import tiles
-from keras_vit.utils.tiles import tiled
+from keras_vit.utils.tiles import LargeMask, rows_of, starts, tiled
 from tests.small import peak
 
 RNG = np.random.default_rng(0)
@@ -88,3 +90,65 @@ def test_each_tile_may_have_its_own_part_of_another_image():
     small = {"images": image[:, :8, :6], "other": other}  # of a tile's size, with an other that is larger
     with pytest.raises(AssertionError):
         function(small)
+
+
+@pytest.mark.parametrize("step", [None, 1, 16, 20])
+@pytest.mark.parametrize("overlap", [0, 0.25, 0.5])
+@pytest.mark.parametrize("side", [1, 511, 512, 513, 600, 1591, 2187, 5632])
+def test_tiles_cover_a_line_to_its_end(side, overlap, step):
+    """As torchgeo#431, whose tiles of 512 in 600 pixels ended at 512, and detectree2#211."""
+    places = starts(side, 512, overlap, step)
+    assert places[0] == 0 and max(places[-1] + 512, side) == max(512, side) and places == sorted(set(places))
+    assert all(after - before <= max(512 * (1 - overlap), 1) + 0.5 for before, after in itertools.pairwise(places))
+    assert all(place % (step or 1) == 0 for place in places[:-1])
+
+
+@pytest.mark.parametrize("overlap", [0, 0.25, 0.5])
+def test_no_pixel_is_divided_by_a_weight_of_zero(overlap):
+    """As LMI_AI_Solutions#401: a window that falls to zero leaves borders and seams without a number."""
+    image = RNG.normal(size=(1, 37, 61, 3)).astype("float32")
+    found = tiled(double, SIZE, overlap, step=2)(image)
+    assert found.shape == (1, 74, 122, 2)  # not larger than the picture, as pytorch-toolbelt#24
+    np.testing.assert_allclose(found, image.repeat(2, 1).repeat(2, 2)[..., :2], atol=1e-5)
+
+
+class Read:
+    """A picture of which windows are read."""
+
+    def __init__(self, pixels):
+        self.pixels = pixels
+        self.shape = pixels.shape
+        self.largest = 0
+
+    def read(self, top, left, height, width):
+        self.largest = max(self.largest, height * width)
+        assert top + height <= self.shape[0] and left + width <= self.shape[1]
+        return self.pixels[top : top + height, left : left + width]
+
+
+@pytest.mark.parametrize("sides", [(8, 12), (3, 40), (5, 7), (50, 37)])
+def test_a_picture_is_read_by_windows(sides, monkeypatch):
+    picture = Read(RNG.integers(0, 256, (*sides, 3), "uint8"))
+    found = tiled(double, SIZE)([picture])
+    np.testing.assert_allclose(found, tiled(double, SIZE)(picture.pixels[None]), atol=1e-4)
+    assert picture.largest <= 8 * 12
+    rows = list(rows_of(lambda tiles: tiles[..., :1], picture, SIZE))
+    np.testing.assert_allclose(np.concatenate(rows)[: sides[0], : sides[1], 0], picture.pixels[..., 0], atol=1e-4)
+    monkeypatch.setattr(tiles, "MOST_PIXELS", 10)
+    finish = lambda rows: np.rint(rows[..., 0]).astype("uint8") % 3  # noqa: E731
+    same = lambda images: images[..., :1]  # noqa: E731
+    (large,) = tiled(same, SIZE, finish=finish)([picture])
+    assert isinstance(large, LargeMask) and large.shape == sides
+    mask = np.concatenate(list(large))
+    np.testing.assert_array_equal(mask, tiled(same, SIZE, finish=finish)(picture.pixels[None])[0])
+    assert large.counted().tolist()[:3] == np.bincount(mask.ravel(), minlength=3).tolist()
+
+
+def test_many_tiles_show_how_many_are_done(monkeypatch):
+    shown = []
+    counted = lambda batches, total, what, after: shown.append((total, what)) or batches  # noqa: E731
+    monkeypatch.setattr(tiles.progress, "counted", counted)
+    tiled(double, SIZE)(np.zeros((1, 20, 30, 3), "uint8"))
+    assert not shown
+    tiled(double, SIZE)(np.zeros((1, 80, 120, 3), "uint8"))
+    assert shown == [(13 * 13, "tiles")]

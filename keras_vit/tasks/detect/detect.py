@@ -24,7 +24,7 @@ from keras_vit.tasks.detect.whole_pictures import boxes_of
 from keras_vit.tasks.heads import WithHead
 from keras_vit.tasks.in_tiles import InTiles
 from keras_vit.tasks.measured import Measured
-from keras_vit.utils.checked import number
+from keras_vit.utils.checked import number, only_with
 
 HEADS = {
     "points": {"width": None, "box_weight": 5.0},
@@ -86,7 +86,7 @@ class Detect(InTiles, WithHead, Task):
     head: str | dict[str, Any] = "points"
     most: int = number(100, low=1)
     score: float = number(0.3, most=1)
-    tiles: bool | dict[str, Any] = False
+    tiles: bool | dict[str, Any] = only_with("whole", False)  # noqa: RUF009
 
     @classmethod
     def from_checkpoint(cls, source: os.PathLike | str, **arguments) -> tuple["Detect", keras.Model]:

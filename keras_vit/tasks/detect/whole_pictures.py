@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_vit.models.box_outputs import EDGES, likely
-from keras_vit.tasks.in_tiles import fitted, tile_of
+from keras_vit.tasks.in_tiles import finite, fitted, tile_of
 from keras_vit.utils.seams import joined
 from keras_vit.utils.tiles import outputs_of
 
@@ -46,9 +46,7 @@ def found_by(function, size, tiling, several=False):
         found, corners, classes, ends = [], [], 0, np.tile(picture.shape[:2], 2)
         outputs = outputs_of(fit, picture, (*tile, size[2]), tiling["overlap"], tiling["step"])
         for number, ((y, x), output) in enumerate(outputs):
-            output, classes = np.array(output, "float64"), output.shape[-1] - EDGES
-            if not np.isfinite(output).all():
-                raise FloatingPointError("The model must return finite numbers. Received: NaN or infinity")
+            output, classes = finite(output).astype("float64"), output.shape[-1] - EDGES
             edges, labels, scores = likely(output, 0, several)
             edges = np.clip(edges * np.tile(tile, 2) + (y, x, y, x), 0, ends)
             seen = (scores > 0) & (edges[:, 2] > edges[:, 0]) & (edges[:, 3] > edges[:, 1])  # not beyond the picture

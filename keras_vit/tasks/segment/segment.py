@@ -105,7 +105,7 @@ class Segment(InTiles, WithHead, ReadsTexts, Task):
     first: int = number(0, most=255)
     void: int | None = number(255, most=255)
     class_weights: bool = False
-    tiles: bool | dict[str, Any] = False
+    tiles: bool | dict[str, Any] = only_with("whole", False)  # noqa: RUF009
     dice: float = number(0.0, most=1)
     kind: Literal["semantic", "instance", "panoptic"] = only_with("finds_objects", "semantic")
     stuff: tuple[str, ...] | None = only_with("finds_objects", None, OTHER)

@@ -11,7 +11,7 @@ from keras_vit.models.outputs import distinct
 from keras_vit.tasks import dense
 from keras_vit.tasks.class_names import ordered_by
 from keras_vit.tasks.classify.balance import class_weights
-from keras_vit.tasks.in_tiles import fitted, resized, tile_of
+from keras_vit.tasks.in_tiles import finite, fitted, resized, tile_of
 from keras_vit.tasks.measured import Measured
 from keras_vit.tasks.segment import pixels, query_head
 from keras_vit.tasks.segment.query_loss import QueryLoss
@@ -170,9 +170,7 @@ class Semantic(Rules):
         tile = tile_of(tiling, size)
 
         def logits(tiles):
-            output = np.asarray(function(tiles))
-            if not np.isfinite(output).all():
-                raise FloatingPointError("The model must return finite numbers. Received: NaN or infinity")
+            output = finite(function(tiles))
             output = np.log(np.maximum(output, 1e-7)) if _are_shares(output) else output
             return output if output.shape[1:3] == tile else resized(output, tile)
 
