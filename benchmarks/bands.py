@@ -1,6 +1,6 @@
 """Pictures of five bands of 16 bits: what the bands beyond the third are worth, and what published weights are.
 
-    python benchmarks/bands.py
+    python benchmarks/bands.py [--part 1]
 
 Part 1: 2,400 made TIFFs of 32 x 32 pixels. Bands 1 to 3 are pictures of CIFAR-10, bands 4 and 5 noise. A class, one of
 four, is whether a faint square is in band 4, in band 5, in both or in none. The same model sees all bands, or three.
@@ -21,6 +21,7 @@ import numpy as np
 from checkout import about
 
 import keras_vit
+from keras_vit import explain
 from keras_vit.config import Augment, Data, Optim, Recipe
 
 COUNT, SIDE, SQUARE = 2400, 32, 10
@@ -111,35 +112,45 @@ def cosine():
     features = []
     for channels in (3, 5):
         model = keras_vit.from_pretrained("cifar10_hybrid", channels=channels)
-        found = np.asarray(keras_vit.embed(model, np.repeat(gray, channels, -1)))
+        found = np.asarray(explain.embed(model, np.repeat(gray, channels, -1)))
         features.append(found / np.linalg.norm(found, axis=-1, keepdims=True))
     return round(float((features[0] * features[1]).sum(-1).mean()), 4)
 
 
-def main(seeds=1, epochs=15, few=3):
-    results = {"made": {}, "first_convolution": {}}
+def weights(seeds, few):
+    """Returns the figures of part 2."""
+    found = {"cosine of features of gray pictures, five bands and three": cosine()}
+    for name, start in {"repeated": "cifar10_hybrid", "random": None}.items():
+        found[f"accuracy after {few} epochs, {name} weights"] = [transferred(start, few, seed) for seed in range(seeds)]
+    return found
+
+
+def bands_alone(seeds, epochs):
+    """Returns the figures of part 1."""
+    found, chosen = {}, {"all five bands": (1, 2, 3, 4, 5), "bands 1 to 3": (1, 2, 3), "bands 4 and 5": (4, 5)}
     with tempfile.TemporaryDirectory() as place:
         write(pathlib.Path(place))
-        for name, bands in {
-            "all five bands": (1, 2, 3, 4, 5),
-            "bands 1 to 3": (1, 2, 3),
-            "bands 4 and 5": (4, 5),
-        }.items():
-            results["made"][name] = [made(place, bands, seed, epochs) for seed in range(seeds)]
-            print(name, results["made"][name], flush=True)
-    results["first_convolution"] = {
-        "cosine of features of gray pictures, five bands and three": cosine(),
-        f"accuracy after {few} epochs, repeated weights": [transferred("cifar10_hybrid", few, s) for s in range(seeds)],
-        f"accuracy after {few} epochs, random weights": [transferred(None, few, s) for s in range(seeds)],
-    }
-    print(results["first_convolution"])
-    results |= {"pictures": COUNT, "epochs": epochs, **about("tensorflow", "keras", "tifffile", "imagecodecs")}
+        for name, bands in chosen.items():
+            found[name] = [made(place, bands, seed, epochs) for seed in range(seeds)]
+            print(name, found[name], flush=True)
+    return found
+
+
+def main(part=0, seeds=1, epochs=15, few=3):
     path = pathlib.Path(__file__).parent / "results" / "bands.json"
-    path.write_text(json.dumps(results, indent=1) + "\n")
+    results = json.loads(path.read_text()) if path.exists() else {}
+    for number, name, measure in (
+        (1, "made", lambda: {"pictures": COUNT, "epochs": epochs, "test accuracy": bands_alone(seeds, epochs)}),
+        (2, "first convolution", lambda: weights(seeds, few)),
+    ):
+        if part in (0, number):
+            results[name] = {**measure(), **about("tensorflow", "keras", "tifffile", "imagecodecs")}
+            print(json.dumps(results[name], indent=1), flush=True)
+            path.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, value in {"seeds": 1, "epochs": 15, "few": 3}.items():
+    for name, value in {"part": 0, "seeds": 1, "epochs": 15, "few": 3}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     main(**vars(parser.parse_args()))

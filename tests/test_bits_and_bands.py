@@ -155,3 +155,18 @@ def test_a_stopped_run_resumes_bit_for_bit(run):
     resumed, _ = keras_vit.fit(recipe, place / "stopped", verbose=0)
     for one, other in zip(whole.get_weights(), resumed.get_weights()):
         np.testing.assert_array_equal(one, other)
+
+
+def test_masked_patches_are_reconstructed_in_their_range(run):
+    place, recipe = run
+    task = keras_vit.Pretrain(decoder_width=16, decoder_depth=1, decoder_heads=2, normalize=False)
+    recipe = dataclasses.replace(recipe, task=task, optim=Optim(epochs=2, learning_rate=3e-3, xla=False))
+    _, history = keras_vit.fit(recipe, place / "masked", verbose=0)
+    assert history["val_loss"][-1] < history["val_loss"][0]
+    trained = keras_vit.load_run(place / "masked")
+    images = keras_vit.preprocess(trained.model, sorted((place / "data").rglob("*.tif"))[:2])
+    views = trained.viewer()(images)
+    assert views.shape == (2, 2, 24, 24, 5) and views.min() >= 0 and views.max() <= 255 < images.max()
+    crops = dataclasses.replace(recipe, task=keras_vit.Pretrain(method="dino", colors=False))
+    with pytest.raises(ValueError, match="Pretrain sees pictures of 8 bits alone"):
+        keras_vit.fit(crops, place / "dino", verbose=0)

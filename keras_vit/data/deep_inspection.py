@@ -10,15 +10,16 @@ from keras_vit.data.known_files import KnownFiles
 from keras_vit.utils import bands, deep_files
 from keras_vit.utils.tiff_files import TYPES
 
-RULES = 1  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
+RULES = 2  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
 FIELDS = (
     ("digest", "u1", (DIGEST,)),
     ("size", "u4", (2,)),  # width, height
     ("bands", "u4"),
     ("pages", "u4"),  # that could be frames or bands, or 1
     ("type", "u1"),  # place in `TYPES`
-    ("unknown", "u1"),  # whether it has NaN, infinity, or the value of no data that it states
+    ("unknown", "u1"),  # `NOT_FINITE` and `STATED`, whichever it has
 )
+NOT_FINITE, STATED = 1, 2  # NaN or infinity; the value of no data that a file states
 AT_ONCE = 2**24  # values that are decoded together
 
 
@@ -28,7 +29,7 @@ class Header(NamedTuple):
     bands: int
     pages: int
     dtype: str
-    unknown: bool
+    unknown: int
 
 
 def look_up(paths):
@@ -39,7 +40,7 @@ def look_up(paths):
 def headers(paths):
     """Returns the `Header` of each of some files that can be read."""
     records, _ = look_up(list(map(str, paths)))
-    return [Header(int(r["bands"]), int(r["pages"]), TYPES[r["type"]], bool(r["unknown"])) for r in records]
+    return [Header(int(r["bands"]), int(r["pages"]), TYPES[r["type"]], int(r["unknown"])) for r in records]
 
 
 @functools.cache
@@ -51,7 +52,7 @@ def _inspect(path):
     """Returns a tuple of `FIELDS` for a file, or why it cannot be read."""
     try:
         raster = deep_files.opened(path, "bands")
-        unknown = _has_unknown(raster)
+        unknown = _unknown_in(raster)
         pages = 1
         try:
             deep_files.opened(path)
@@ -64,13 +65,14 @@ def _inspect(path):
     return digest, (width, height), count, pages, TYPES.index(raster.dtype.str[1:]), unknown
 
 
-def _has_unknown(raster):
-    """Decodes a picture, some rows at a time; returns whether pixels are unknown."""
+def _unknown_in(raster):
+    """Decodes a picture, some rows at a time; returns which kinds of unknown pixels it has, 0 for none."""
     height, width, count = raster.shape
     step = max(AT_ONCE // (width * count) // raster.block[0], 1) * raster.block[0]
-    found = False
+    found = 0
     for top in range(0, height, step):
         values = raster.read(top, 0, min(step, height - top), width)
         unknown = bands.is_unknown(values, bands.FILE, raster.no_data)
-        found |= not np.isfinite(values).all() or (unknown is not None and bool(unknown.any()))
+        found |= 0 if np.isfinite(values).all() else NOT_FINITE
+        found |= STATED if unknown is not None and unknown.any() else 0
     return found

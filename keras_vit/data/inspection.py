@@ -213,7 +213,7 @@ def named(*sources):
     """
     try:
         yield
-    except (tf.errors.OpError, FileNotFoundError):
+    except (tf.errors.OpError, FileNotFoundError) as error:
         paths = [path for source in sources for path in getattr(source, "paths", ())]
         inspect = getattr(sources[0], "inspect", inspect_all)  # of images, or of clips
         pictures = {str(path) for one in sources if getattr(one, "bands", None) for path in one.images}  # arrays too
@@ -226,4 +226,7 @@ def named(*sources):
                 raise ValueError(message) from None
         for source in sources:
             getattr(source, "check", lambda: None)()  # of records
+        said = [line.partition("ValueError: ")[2] for line in str(error).splitlines() if "ValueError: " in line]
+        if pictures and said:  # by `bands.read`, of numbers
+            raise ValueError(said[0]) from None
         raise

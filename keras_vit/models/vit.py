@@ -68,7 +68,7 @@ def vit(
             Defaults to `0.5`.
         std: Standard deviation on the same scale, by which the first layer divides. Defaults to `0.5`.
         value_range: The lowest and the highest pixel, which are 0 and 1 on that scale, such as `(0, 4095)` for scans of
-            12 bits. Recipes and image files need the default. Defaults to `(0, 255)`.
+            12 bits; or such a pair for each channel, beyond which pixels are clipped. Defaults to `(0, 255)`.
         stem: Convolutional stem applied before patching: a Keras layer or model that returns a feature map
             `(batch, rows, columns, channels)`, such as `ResNetStem()` or a `keras.applications` network up to one of
             its layers; `"conv"` for a `ConvStem` that ends at the width; or `(filters, stride)` pairs for a

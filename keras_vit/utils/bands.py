@@ -133,7 +133,7 @@ def by_windows(path, reading, channels=None):
         lost = ~np.isfinite(values) if unknown is None else ~np.isfinite(values) & ~unknown
         if lost.any():
             raise ValueError(f"{name!r} has NaN or infinite pixels: data.no_data='nan' masks NaN.")
-        if reading.no_data is None and _states(values, raster.no_data):
+        if _states(values if unknown is None else values[~unknown], raster.no_data):
             stated = f"{raster.no_data:g}"
             raise ValueError(f"{name!r} has pixels of its value of no data, {stated}: data.no_data='file' masks them.")
         if unknown is not None and unknown.any():

@@ -76,11 +76,12 @@ def rasters(path, pages=None, labels=False):
             for page in read:
                 _check_held(page, first, size)
             names, no_data = names_of(file, found, count * first.samplesperpixel), _no_data(first)
+            number = first.tags.valueof(ORIENTATION, 1)
     except _RefusedError as error:
         raise ValueError(str(error)) from None
     except Exception as error:  # of a damaged file: tifffile raises many kinds
         raise ValueError(f"is a damaged TIFF: {_reason(error)}") from None
-    dtype, number = np.dtype(first.dtype).newbyteorder("="), first.tags.valueof(ORIENTATION, 1)
+    dtype = np.dtype(first.dtype).newbyteorder("=")
     results = []
     for places in _frames(axes, pages):
         parts = [read[place] for place in places]

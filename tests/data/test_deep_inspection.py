@@ -13,7 +13,7 @@ def test_what_headers_say(tmp_path):
     tifffile.imwrite(tmp_path / "b.tif", VALUES, photometric="minisblack")
     np.save(tmp_path / "c.npy", np.where(VALUES[0] > 60_000, np.nan, VALUES[0]))
     found = deep_inspection.headers([tmp_path / name for name in ("a.tif", "b.tif", "c.npy")])
-    assert found == [(4, 1, "u2", False), (4, 4, "u2", False), (1, 1, "f8", True)]
+    assert found == [(4, 1, "u2", 0), (4, 4, "u2", 0), (1, 1, "f8", deep_inspection.NOT_FINITE)]
 
 
 def test_among_other_images(tmp_path):

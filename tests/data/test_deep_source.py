@@ -87,6 +87,9 @@ def test_what_is_refused(folder):
     with pytest.raises(ValueError, match="9.tif' has pixels of NaN, .* data.no_data='nan'"):
         load(folder, value_range=RANGE)
     assert len(load(folder, value_range=RANGE, no_data="nan")[0]) == 9
+    for other in (-9999, "file"):
+        with pytest.raises(ValueError, match="9.tif' has pixels of NaN, .* Received: data.no_data="):
+            load(folder, value_range=RANGE, no_data=other)
     with pytest.raises(ValueError, match="data.value_range is for folders of pictures, and arrays of them"):
         sources.load(Data(value_range=(0, 1)), "all")
 
@@ -162,3 +165,17 @@ def test_eight_bits_among_more_are_refused(folder):
     )
     with pytest.raises(ValueError, match="must not be mixed. Received: '.*8.tif' of 8 bits and '.*' of more"):
         load(folder, value_range=RANGE)
+
+
+def test_a_file_that_changes_later_is_named(folder):
+    source, data = load(folder, value_range=RANGE)
+    recipe = Recipe("a", {"image_size": (20, 30), "channels": 4}, data=data)
+    recipe = dataclasses.replace(recipe, task=recipe.task.on(source, {"num_classes": 2}))
+    values = VALUES[1].astype("float32")
+    values[2, 3, 4] = np.nan
+    tifffile.imwrite(folder / "b" / "1.tif", values, photometric="minisblack", planarconfig="separate")
+    with pytest.raises(ValueError, match="^'.*b/1.tif' has NaN or infinite pixels: data.no_data='nan' masks NaN.$"):
+        list(pipeline.evaluation_arrays(source, recipe, (20, 30, 4)))
+    (folder / "b" / "1.tif").write_bytes(b"II*")
+    with pytest.raises(ValueError, match="1.tif' was readable when it was checked, and now is not: is not a TIFF"):
+        list(pipeline.evaluation_arrays(source, recipe, (20, 30, 4)))

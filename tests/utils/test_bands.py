@@ -86,6 +86,9 @@ def test_the_value_that_a_file_states(tmp_path):
         file.write(np.full((1, 2), 7, "uint16"), 2, window=rasterio.windows.Window(5, 6, 2, 1))
     with pytest.raises(ValueError, match="pixels of its value of no data, 7: data.no_data='file' masks them"):
         bands.read(path, Reading())
+    with pytest.raises(ValueError, match="pixels of its value of no data, 7"):
+        bands.read(path, Reading(no_data=9))
+    np.testing.assert_array_equal(bands.read(path, Reading(no_data=7)), bands.read(path, Reading(no_data="file")))
     found = bands.read(path, Reading(no_data="file"))
     assert 7 not in found and found[6, 5, 1] in (found[6, 4, 1], found[5, 5, 1], found[7, 5, 1])
 

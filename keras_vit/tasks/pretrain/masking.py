@@ -9,6 +9,7 @@ from keras_vit.models.options import merged
 from keras_vit.tasks import refusals
 from keras_vit.tasks.pretrain.encoder import check_encoder, visible_patches
 from keras_vit.utils import checks
+from keras_vit.utils.value_range import by_band, to_bytes
 
 SMALLEST = 2  # smallest side of a patch, in pixels
 BLENDED = (*refusals.MIXES, "augment.erase")  # they change the pixels to reconstruct
@@ -90,10 +91,14 @@ class Masking:
         return []
 
     def viewer(self, learner):
-        """Returns the function from images to masked and reconstructed ones."""
-        return lambda images: np.stack(
-            learner.reconstruct(images), axis=1
-        )  # (batch, 2, [frames,] height, width, channels)
+        """Returns the function from images to masked and reconstructed ones, 0..255."""
+        limits = learner.model.get_layer("rescale").limits
+
+        def view(images):
+            views = np.stack(learner.reconstruct(images), axis=1)  # (batch, 2, [frames,] height, width, channels)
+            return np.clip(to_bytes(views, limits), 0, 255) if by_band(limits) else views
+
+        return view
 
 
 def _check_patch(patch):

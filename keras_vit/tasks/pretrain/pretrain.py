@@ -87,6 +87,11 @@ class Pretrain(Task):
         return not self.distills
 
     @property
+    def any_range(self):
+        """Whether images may be numbers of any range: the crops of a student and its teacher change colors."""
+        return self.reconstructs
+
+    @property
     def rules(self):
         """The rules of the method: a `Masking` or a `Distilling`."""
         return METHODS[self.method](self)
