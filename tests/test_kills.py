@@ -21,6 +21,7 @@ import os, signal, sys, threading
 import keras, numpy as np
 import keras_vit
 from keras_vit import config
+from sklearn.datasets import load_digits
 from keras_vit.utils import files
 from keras_vit.training import devices, rundir, state
 
@@ -72,7 +73,15 @@ if task == "dino":  # its teacher, its center, its schedules and its crops too
     own = config.Pretrain(method="dino", prototypes=16, head_width=16, local_crops=2, temperature_epochs=2.0)
     recipe = config.Recipe("dino", model, task=own, data=recipe.data, augment=config.Augment(flip=True),
                            optim=config.Optim(epochs=3))
-keras_vit.fit(recipe, folder, verbose=0, save_steps=1, callbacks=[Clock()])
+arrays = {}
+if task == "crops":  # which are drawn anew in each epoch
+    model = dict(image_size=8, patch_size=4, channels=1, depth=1, width=32, num_heads=2, mlp_dim=32)
+    recipe = config.Recipe("crops", model, task=config.Segment(classes=("paper", "ink")),
+                           data=config.Data(batch_size=8, crops_per_image=5, crops_balanced=True),
+                           augment=config.Augment(flip=True), optim=config.Optim(epochs=3))
+    images = np.tile(load_digits().images[:16, :, :, None], (1, 3, 4, 1)) * (255 / 16)
+    arrays = dict.fromkeys(("train", "validation"), (images, (images[..., 0] > 127).astype("uint8")))
+keras_vit.fit(recipe, folder, verbose=0, save_steps=1, callbacks=[Clock()], **arrays)
 print("ended")
 """
 
@@ -84,7 +93,7 @@ def start(folder, task, how="not", when=0.0):
     return done.returncode == 0
 
 
-@pytest.mark.parametrize("task", ["classify", "pretrain", "dino"])
+@pytest.mark.parametrize("task", ["classify", "pretrain", "dino", "crops"])
 def test_killed_at_any_moment_nothing_is_lost(tmp_path, task):
     assert start(tmp_path / "whole", task)
     rng = random.Random(int(os.environ.get("KERAS_VIT_SEED", "0")))

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from keras_vit.config import cropping
 from keras_vit.models.options import check_names
 from keras_vit.utils import bands, checks
 
@@ -51,5 +52,7 @@ def check_recipe(recipe):
         raise ValueError(f"data.resize must be at least the image_size, {image}. Received: {resize}")
     if isinstance(resize, tuple) and abs(resize[0] / image[0] - resize[1] / image[1]) * max(image) >= 1:
         raise ValueError(f"data.resize must enlarge both sides of image_size, {image}, alike. Received: {resize}")
+    if recipe.data.crops_per_image is not None:
+        cropping.check(recipe)
     recipe.task.check(recipe)
     return recipe

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from keras_vit.config.cropping import Cropping
 from keras_vit.tasks import Classify
 from keras_vit.tasks.base import Task
 from keras_vit.utils import checks
@@ -10,7 +11,7 @@ from keras_vit.utils.checked import Checked, number
 
 
 @dataclass(frozen=True, repr=False)
-class Data(Checked):
+class Data(Cropping):
     """The source of the images, their splits and their size.
 
     `source` is `"digits"` (scikit-learn's, no network), `"tfds:NAME"` (tensorflow-datasets) or `"folder:PATH"`: class

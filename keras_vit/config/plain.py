@@ -21,6 +21,7 @@ def to_dict(recipe):
     plain = dataclasses.replace(recipe, augment=dataclasses.replace(recipe.augment, layers=()))
     values = dataclasses.asdict(plain)
     values["augment"]["layers"] = layers
+    values["data"] = {name: values["data"][name] for name in applied(recipe.data)}
     named = {OPTION if name == KIND else name: values["task"][name] for name in applied(recipe.task)}
     values["task"] = {KIND: type(recipe.task).__name__, **named}
     return values

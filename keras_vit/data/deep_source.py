@@ -158,7 +158,7 @@ def opened(items, source, data, channels):
     """Returns items of a source, a dictionary, with pixels as `images`, 0..255; those of bytes as they are."""
     if getattr(source, "bands", None) is None:
         return items
-    if source.files:
+    if items["images"].dtype == tf.string:  # else they are windows, or arrays
         return {**items, "images": opener(data, channels)(items["images"])}
     return {**items, "images": scaled(items["images"], data)}
 

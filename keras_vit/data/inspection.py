@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.data import deep_inspection
+from keras_vit.data import deep_inspection, large_jpegs
 from keras_vit.data.digests import DIGEST as DIGEST
 from keras_vit.data.digests import digest_of as digest_of
 from keras_vit.data.digests import digest_of_file as digest_of_file
@@ -58,9 +58,20 @@ class Checked(collections.abc.Sequence):
         return Inspected(None, digest.tobytes(), tuple(size.tolist()), int(orientation), deep)
 
 
-def inspect_all(paths):
-    """Decodes image files, unless that was done before and they are the same; returns their `Checked`, in order."""
+def inspect_all(paths, by_windows=False):
+    """Decodes image files, unless that was done before and they are the same; returns their `Checked`, in order.
+
+    Args:
+        paths: The files.
+        by_windows: Whether pictures that are too large to be decoded whole are no fault if windows of them can be read.
+    """
     paths = list(map(str, paths))
+    checked = _inspected_all(paths)
+    return large_jpegs.accepted(paths, checked, FIELDS) if by_windows else large_jpegs.refused(checked)
+
+
+def _inspected_all(paths):
+    """Returns the `Checked` of image files, texts; files of bands may be of any size."""
     deep = [place for place, path in enumerate(paths) if path.lower().endswith(deep_files.ENDINGS)]
     if not deep:
         return Checked(*_known().look_up(paths, "checking images"))

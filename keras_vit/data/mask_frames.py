@@ -1,7 +1,7 @@
 """Which picture masks and boxes belong to, if EXIF data turn it: as it is stored, or as it is seen."""
 
-from keras_vit.data.augment.masks import Mask, gray_png
-from keras_vit.utils.images import TURNS, encoded, mask_pixels, turned
+from keras_vit.data.augment.masks import Mask, gray_png, values_of
+from keras_vit.utils.images import TURNS, mask_pixels, turned
 from keras_vit.utils.instance_maps import NONE, png
 
 UNDECIDED = (
@@ -34,7 +34,8 @@ def seen_mask(mask, path, image):
         return mask._replace(fault=UNDECIDED.format(image.orientation, "it belongs"))
     if not stored:
         return mask
-    values = turned(mask_pixels(mask.rewritten or encoded(path)), image.orientation)
+    values = mask_pixels(mask.rewritten) if mask.rewritten else values_of(path)
+    values = turned(values, image.orientation)
     return mask._replace(rewritten=gray_png(values), size=image.size)
 
 

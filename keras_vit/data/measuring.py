@@ -1,6 +1,5 @@
 """The range of the pixels of training images, their mean and their deviation, a number for each band."""
 
-import functools
 import os
 
 import numpy as np
@@ -13,6 +12,7 @@ from keras_vit.utils.warned import warn
 
 PERCENT = (0.1, 99.9)  # of "percentiles"
 MOST = 2**22  # pixels that percentiles, mean and deviation are taken of: a regular grid of each image's
+AT_ONCE = 2**24  # values that are read together
 FEW, MOST_LOST, LEAST_FILLED = 16, 0.05, 1 / 16  # images, shares: of a stated range there is a warning
 DIGITS = 6  # that are kept of percentiles, means and deviations, so that they are the same on every machine
 
@@ -62,27 +62,43 @@ def tell(recipe, verbose=True):
         print(f"First weights of one or three channels are repeated for {len(pairs)} bands, and divided as often.")
 
 
-def _passed(source, data):
-    """Returns the lowest and the highest number of each band, and a sample of pixels, `(pixels, bands)`."""
+def _passed(source, data, every=True):
+    """Returns the lowest and the highest number of each band, and a sample of pixels, `(pixels, bands)`.
+
+    Without `every` only some rows of large pictures are read.
+    """
     reading = bands.reading_of(data)
-    each = max(MOST // len(source), 1)
+    each = max(MOST // len(source.images), 1)
     lows, highs, sample = np.full(source.bands, np.inf), np.full(source.bands, -np.inf), []
-    read = functools.partial(bands.read, reading=reading) if source.files else lambda image: np.float32(image)
-    for image in passing(source.images, "measuring bands: {n:,}", 2.0, every=10):
-        pixels = read(os.fspath(image) if source.files else image).reshape(-1, source.bands)
+    parts = (part for image in source.images for part in _parts(image, reading, every))
+    for pixels, area in passing(parts, "measuring bands: {n:,}", 2.0, every=10):
+        pixels = pixels.reshape(-1, source.bands)
         known = pixels[~np.isnan(pixels).any(-1)]
         if len(known):
             lows, highs = np.minimum(lows, known.min(0)), np.maximum(highs, known.max(0))
-            sample.append(known[:: max(len(known) // each, 1)])
+            sample.append(known[:: max(area // each, 1)])
     if not sample:
         raise ValueError("The training images must have a pixel with data in every band. Received: none")
     return lows, highs, np.concatenate(sample)
 
 
+def _parts(image, reading, every):
+    """Yields some rows of an image at a time, float32 `(rows, width, bands)`, and how many pixels all of it has."""
+    if isinstance(image, np.ndarray):
+        yield image.astype("float32"), image.shape[0] * image.shape[1]
+        return
+    raster, pixels_of = bands.by_windows(os.fspath(image), reading)
+    height, width, count = raster.shape
+    step = max(AT_ONCE // (width * count) // raster.block[0], 1) * raster.block[0]
+    tops = range(0, height, step)
+    for top in tops if every else tops[len(tops) // 2 :][:1]:
+        yield pixels_of(raster.read(top, 0, min(step, height - top), width)), height * width
+
+
 def _warn_of_range(pairs, source, data):
     """Warns of a stated range that clips many numbers of some images, or of which they fill little."""
     low, high = ends(of_pairs(pairs))
-    lows, highs, sample = _passed(source, data)
+    lows, highs, sample = _passed(source, data, every=False)
     outside = ((sample < low) | (sample > high)).mean(0)
     filled = (np.minimum(highs, high) - np.maximum(lows, low)) / (high - low)
     for i, (lost, share) in enumerate(zip(outside, filled), 1):

@@ -133,7 +133,7 @@ def of_caller(value, data, task, shape, names=(), otherwise=tuple, value_range=c
     elif isinstance(value, dict) and any(map(examples.is_dataset, value.values())):
         raise ValueError(f"Pass one split of a dictionary of datasets. Received: a dictionary of {', '.join(value)}")
     else:
-        wanted = (None, None, shape[2]) if task.whole else shape
+        wanted = (None, None, shape[2]) if task.whole or data.crops_per_image else shape
         names = names or names_in(value, task.targets) or otherwise()
         deep = data if deep_source.options_of(data) else None
         source = from_arrays(value, task.targets, wanted, names, value_range, deep)

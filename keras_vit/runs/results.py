@@ -246,9 +246,13 @@ def _loaded(trained, split):
 
 def _met(trained, source):
     """Returns a source; ValueError unless it has what the task asks for, of the model's classes."""
-    from keras_vit.data import sources
+    from keras_vit.data import cutting, sources
 
     source = sources.aligned(source, trained.task.classes)
+    if trained.task.whole:
+        source = cutting.whole(source, trained.bound)
+    else:
+        source = cutting.grid(source, trained.bound, trained.task.data_shape(trained.size), every=True)
     task = trained.task.on(source)
     sources.same_classes(trained.task.classes, task.classes)
     return task.read(source)

@@ -23,17 +23,14 @@ from keras_vit.utils.warned import warn
 def datasets(recipe: config.Recipe | str, *, train: Any = None, validation: Any = None) -> tuple:
     """Returns the training and the validation data of a recipe.
 
-    Each pass over the training data is one epoch, newly shuffled and augmented.
-
     Args:
         recipe: A `Recipe`, or a name.
-        train: Data to use in place of the recipe's: arrays in one tuple, such as `(images, labels)`; or a dataset of
-            TensorFlow, Keras or Hugging Face, which is read into memory: `docs/training.md` says what it may contain.
+        train: Data to use in place of the recipe's, as in `fit`.
         validation: The same for validation.
 
     Returns:
-        Two `tf.data.Dataset`s of `(x, y)` as Keras's `fit` takes them. For classification: images, and labels
-        `(batch, classes)` whose rows sum to one.
+        Two `tf.data.Dataset`s of `(x, y)` as Keras's `fit` takes them; each pass over the first is one epoch, newly
+        shuffled and augmented. For classification: images, and labels `(batch, classes)` whose rows sum to one.
 
     Raises:
         ValueError, FileNotFoundError: For data that is missing or does not fit the model.
@@ -145,19 +142,22 @@ def on_data(recipe, train=None, validation=None):
 
     Data, task and model are checked against each other. Everything later reads `recipe.task`.
     """
-    from keras_vit.data import sources
+    from keras_vit.data import cutting, sources
 
     if (train is None) != (validation is None):
         only = "train" if validation is None else "validation"
         raise ValueError(f"`train` and `validation` must be given together. Received: `{only}` alone")
     train, validation = sources_of(recipe, train, validation)
     arguments = _arguments(recipe)
-    task = recipe.task.on(train, arguments)
-    other = recipe.task.on(validation, {**arguments, "num_classes": None})  # compared with `train` next
+    cut = recipe, recipe.task.data_shape(_image_shape(arguments))  # of large pictures, with `data.crops_per_image`
+    seen, measured = (cutting.grid(source, *cut) for source in (train, validation))
+    task = recipe.task.on(seen, arguments)
+    other = recipe.task.on(measured, {**arguments, "num_classes": None})  # compared with `train` next
     sources.same_classes(task.classes, other.classes)
     splits.warn_of(task, recipe, train, validation)
     task.tally()  # names what is not defined or not installed
-    return dataclasses.replace(settled(recipe, train), task=task), task.read(train, True), task.read(validation)
+    train = cutting.crops(train, task, *cut)
+    return dataclasses.replace(settled(recipe, train), task=task), task.read(train, True), task.read(measured)
 
 
 def sources_of(recipe, train=None, validation=None):
@@ -189,7 +189,7 @@ def settled(recipe, train):
     from keras_vit.data import measuring, pipeline
 
     own = {f"model.{k}": v for k, v in recipe.task.settled(train).items() if recipe.model.get(k) is None}
-    follows = own | measuring.settled(recipe, train)
+    follows = own | measuring.settled(recipe, getattr(train, "pictures", train))
     if len(train) < recipe.data.batch_size:
         warn(f"A batch is all {len(train)} training images: data.batch_size is {recipe.data.batch_size}.")
         follows["data.batch_size"] = len(train)

@@ -103,27 +103,44 @@ def read(path, reading, channels=None):
         ValueError: For a damaged or too large file, another number of bands, or pixels without data where `reading`
             does not say what they are.
     """
+    raster, pixels_of = by_windows(path, reading, channels)
+    try:
+        check_size(raster.shape)
+    except ValueError as error:
+        raise ValueError(f"{os.fsdecode(path)!r} {error}.") from None
+    return pixels_of(raster.whole())
+
+
+def by_windows(path, reading, channels=None):
+    """Returns the `Raster` of a file, and the function from a window of its values to what `read` returns of it.
+
+    Args:
+        path, reading, channels: As in `read`. The file may be of any size.
+    """
     raster, name = _raster(path, reading), os.fsdecode(path)
     try:
         places = places_of(raster, reading.bands)
-        check_size(raster.shape)
     except ValueError as error:
         raise ValueError(f"{name!r} {error}.") from None
     if channels not in (None, len(places)) and (channels, len(places)) != (3, 1):
         pick = f": pick them, such as data.bands={tuple(range(1, channels + 1))}" if len(places) > channels else ""
         raise ValueError(f"{name!r} has {len(places)} bands for a model of {channels}{pick}.")
-    values = raster.whole()[..., places]
-    unknown = is_unknown(values, reading.no_data, raster.no_data)
-    values = values.astype("float32")
-    lost = ~np.isfinite(values) if unknown is None else ~np.isfinite(values) & ~unknown
-    if lost.any():
-        raise ValueError(f"{name!r} has NaN or infinite pixels: data.no_data='nan' masks NaN.")
-    if _states(values if unknown is None else values[~unknown], raster.no_data):
-        stated = f"{raster.no_data:g}"
-        raise ValueError(f"{name!r} has pixels of its value of no data, {stated}: data.no_data='file' masks them.")
-    if unknown is not None and unknown.any():
-        values = filled(values, unknown)
-    return np.repeat(values, 3, axis=2) if (channels, values.shape[2]) == (3, 1) else values
+
+    def pixels_of(values):
+        values = values[..., places]
+        unknown = is_unknown(values, reading.no_data, raster.no_data)
+        values = values.astype("float32")
+        lost = ~np.isfinite(values) if unknown is None else ~np.isfinite(values) & ~unknown
+        if lost.any():
+            raise ValueError(f"{name!r} has NaN or infinite pixels: data.no_data='nan' masks NaN.")
+        if _states(values if unknown is None else values[~unknown], raster.no_data):
+            stated = f"{raster.no_data:g}"
+            raise ValueError(f"{name!r} has pixels of its value of no data, {stated}: data.no_data='file' masks them.")
+        if unknown is not None and unknown.any():
+            values = filled(values, unknown)
+        return np.repeat(values, 3, axis=2) if (channels, values.shape[2]) == (3, 1) else values
+
+    return raster, pixels_of
 
 
 def drawn(metadata, count):
@@ -225,7 +242,11 @@ def _raster(path, reading):
         return deep_files.opened(path, reading.pages)
     with opened(encoded(path)) as image:
         pixels = plain_pixels(image, _colors(image))
-    return Raster(pixels.shape, pixels.dtype, lambda top, left, height, width: pixels, pixels.shape[:2])
+
+    def window(top, left, height, width):
+        return pixels[top : top + height, left : left + width]
+
+    return Raster(pixels.shape, pixels.dtype, window, pixels.shape[:2])
 
 
 def _colors(image):

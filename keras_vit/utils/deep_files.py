@@ -11,7 +11,7 @@ import numpy as np
 from keras_vit.utils import images, tiff_files
 from keras_vit.utils.extras import need
 from keras_vit.utils.files import regular
-from keras_vit.utils.raster import Raster, upright
+from keras_vit.utils.raster import NOTHING, Raster, upright
 
 NUMPY, ZIP, PNG = b"\x93NUMPY", b"PK", b"\x89PNG\r\n\x1a\n"  # first bytes of files
 ENDINGS = (".tif", ".tiff", ".npy", ".npz")
@@ -84,7 +84,7 @@ def _opened(path, pages, array, labels):
         if head[:8] == PNG and images.is_deep(head):
             return [_png(name, head)]
         if head[: len(NUMPY)] == NUMPY:
-            return _arrays(name, *_of_npy(name), pages)
+            return _arrays(name, *_of_npy(name), pages, NOTHING)
         if head[: len(ZIP)] == ZIP:
             return _arrays(name, *_of_npz(name, array), pages)
         raise ValueError("is not a TIFF, a PNG of 16 bits, a .npy or a .npz file")
@@ -165,7 +165,7 @@ def _header(file, most):
     return shape, dtype
 
 
-def _arrays(path, dtype, shape, load, pages):
+def _arrays(path, dtype, shape, load, pages, block=None):
     """Returns the `Raster` of each frame of an array."""
     wanted = "(frames, height, width, bands)" if pages == "frames" else "(height, width) or (height, width, bands)"
     if len(shape) not in ((3, 4) if pages == "frames" else (2, 3)):
@@ -187,7 +187,7 @@ def _arrays(path, dtype, shape, load, pages):
 
         return window
 
-    return [Raster(shape, dtype.newbyteorder("="), window_of(i), shape[:2]) for i in range(count)]
+    return [Raster(shape, dtype.newbyteorder("="), window_of(i), block or shape[:2]) for i in range(count)]
 
 
 def _kept(path, decode):

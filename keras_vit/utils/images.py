@@ -12,6 +12,7 @@ import numpy as np
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP")
 MOST_PIXELS = 128_000_000
+TOO_MANY = "is too large: it has more than {} million pixels"
 MOST_BYTES = 2**29
 MOST_OBLONG = (
     100  # longer to shorter side: resizing the shorter side to the model's would fill the memory with the longer one
@@ -267,5 +268,5 @@ def fault(data, most_pixels=MOST_PIXELS):
     if area < math.inf and max(sides) > MOST_OBLONG * min(sides):
         return f"is too oblong: it has {sides[0]} x {sides[1]} pixels, an aspect ratio over {MOST_OBLONG}:1"
     if area > most_pixels:
-        return f"is too large: it has more than {most_pixels // 10**6} million pixels"
+        return TOO_MANY.format(most_pixels // 10**6)
     return None

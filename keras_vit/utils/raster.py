@@ -8,6 +8,8 @@ import numpy as np
 from keras_vit.utils import checks
 from keras_vit.utils.images import TURNS, turned
 
+NOTHING = (1, 1)  # the block of files in which nothing is to be decoded
+
 
 @dataclasses.dataclass(frozen=True)
 class Raster:
@@ -17,8 +19,8 @@ class Raster:
         shape: `(height, width, bands)`.
         dtype: NumPy type of the values, in the machine's order of bytes.
         window: Function of `(top, left, height, width)` that `read` calls with a window inside the picture.
-        block: `(height, width)` of what is decoded at once: a tile, a strip, or the whole picture. What is not
-            compressed is read row by row.
+        block: `(height, width)` of what is decoded at once: a tile, a strip, or the whole picture; `NOTHING` of what is
+            not compressed, which is read row by row.
         names: Names of the bands, if the file has them; else empty.
         no_data: The value by which the file says that a pixel is unknown, or `None`.
     """

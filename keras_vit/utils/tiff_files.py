@@ -14,7 +14,7 @@ import numpy as np
 
 from keras_vit.utils.band_names import names_of
 from keras_vit.utils.extras import need
-from keras_vit.utils.raster import Raster, upright
+from keras_vit.utils.raster import NOTHING, Raster, upright
 
 MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # the last two of BigTIFF
 TYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4", "f8")
@@ -87,7 +87,8 @@ def rasters(path, pages=None, labels=False):
         parts = [read[place] for place in places]
         shape = (first.imagelength, first.imagewidth, len(parts) * first.samplesperpixel)
         own = names if len(parts) == len(read) else ()
-        raster = Raster(shape, dtype, _window(path, parts, dtype), parts[0].block, own, no_data)
+        block = parts[0].block if parts[0].stored is None else NOTHING
+        raster = Raster(shape, dtype, _window(path, parts, dtype), block, own, no_data)
         results.append(upright(raster, number))
     return results
 

@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_vit.data.inspection import DIGEST, digest_of
+from keras_vit.data.inspection import DIGEST, digest_of, digest_of_file
 from keras_vit.data.known_files import KnownFiles
 from keras_vit.data.parallel import each
 from keras_vit.data.readers.decoding import error_reason
-from keras_vit.utils import images
+from keras_vit.utils import deep_files, images
 from keras_vit.utils.instance_maps import NONE, PER_CLASS
 
+RASTERS = (".tif", ".tiff", ".npy")  # endings of masks of which windows can be read
 RULES = 1  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
 FIELDS = (("digest", "u1", (DIGEST,)), ("shape", "u4", (2,)), ("counts", "u4", (256,)))
 
@@ -94,8 +95,41 @@ def _mask(record):
     return Mask(None, False, digest.tobytes(), tuple(size.tolist()), counted)
 
 
+def is_raster(path):
+    """Returns whether a path ends like that of a mask of which windows can be read: a TIFF or an array."""
+    return str(path).lower().endswith(RASTERS)
+
+
+def values_of(path):
+    """Returns the values of a mask file without faults, which was not rewritten: uint8 `(height, width)`."""
+    if is_raster(path):
+        return deep_files.opened(path, labels=True).whole()[..., 0].astype("uint8")
+    return images.mask_pixels(images.encoded(path))
+
+
+def _inspect_raster(path):
+    """Returns a tuple of `FIELDS` for a mask of which windows are read, or a `Mask` with what is wrong with it."""
+    try:
+        raster = deep_files.opened(path, labels=True)
+        height, width, bands = raster.shape
+        if bands != 1 or raster.dtype.kind not in "ui":
+            return Mask(f"{bands} bands of {raster.dtype}", wrong_kind=True)
+        counted = np.zeros(256, "uint32")
+        step = max(images.STRIP // width // raster.block[0], 1) * raster.block[0]
+        for top in range(0, height, step):
+            values = raster.read(top, 0, min(step, height - top), width)
+            if values.min() < 0 or values.max() > 255:
+                return Mask(f"values from {values.min()} to {values.max()}", wrong_kind=True)
+            counted += counts(values)
+        return digest_of_file(path), (width, height), counted
+    except (ValueError, OSError) as error:
+        return Mask(str(error).removeprefix(f"{path!r} ").removesuffix("."))
+
+
 def _inspect(path):
     """Returns a tuple of `FIELDS` for a plain mask file, and a `Mask` for any other, which is read each time."""
+    if is_raster(path):
+        return _inspect_raster(path)
     try:
         data = images.encoded(path)
         with images.in_turn(data), images.opened(data) as image:

@@ -137,14 +137,14 @@ def _with_table(file, folder, data, targets, split):
         left_out(f"{unnamed} images that {file.name} does not name")
     masks, checked = rows.targets.get("segmentation_masks"), None
     if (others := rows.targets.get("references", masks)) is not None:
-        checked = reference_folder.seen(others) if masks is None else mask_folder.seen(rows.paths, masks)
-    digests, readable = _readable(rows.paths, data.bad_images, checked)
+        checked = reference_folder.seen(others) if masks is None else mask_folder.seen(rows.paths, masks, data)
+    digests, readable = _readable(rows.paths, data, checked)
     held = {name: values[readable] for name, values in rows.targets.items()}
     if checked is not None:
         checked, what = [checked[i] for i in readable], reference_folder.WHAT if masks is None else "mask"
-        mask_folder.check_sizes([(rows.paths[i], others[i]) for i in readable], checked, what)
+        mask_folder.check_sizes([(rows.paths[i], others[i]) for i in readable], checked, data, what)
     if masks is not None:
-        held["segmentation_masks"] = mask_folder.items(masks[readable], checked)
+        held["segmentation_masks"] = mask_folder.items(masks[readable], checked, data)
     of_rows = None if rows.groups is None else rows.groups[readable]
     paths = np.array(rows.paths, object)[readable]
     return Source(paths, held, rows.class_names, files=True, groups=of_rows, digests=digests)
@@ -154,7 +154,7 @@ def _labeled(folder, names, data):
     paths, labels = image_files(folder, names)
     class_names, numbers = split_folders.names_of(names)
     labels = np.array(numbers, "int32")[labels]
-    digests, readable = _readable(paths, data.bad_images)
+    digests, readable = _readable(paths, data)
     paths, labels = np.array(paths, object)[readable], labels[readable]
     _check_filled(folder, class_names, {*labels.tolist()})
     return Source(paths, {"labels": labels}, tuple(class_names), files=True, digests=digests)
@@ -170,7 +170,7 @@ def _images_alone(folder, data, with_labels):
     paths, _ = image_files(folder, ["."])
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
-    digests, readable = _readable(paths, data.bad_images)
+    digests, readable = _readable(paths, data)
     return Source(np.array(paths, object)[readable], {}, (), files=True, digests=digests)
 
 
@@ -182,7 +182,7 @@ def _with_masks(folder, data):
         )
     images, _ = image_files(folder / "images", ["."])
     pairs = mask_folder.pairs(images, folder)
-    return _masked(pairs, mask_folder.seen(images, [mask for _, mask in pairs]), data)
+    return _masked(pairs, mask_folder.seen(images, [mask for _, mask in pairs], data), data)
 
 
 def _with_objects(folder, root, data):
@@ -192,19 +192,19 @@ def _with_objects(folder, root, data):
 
 def _masked(pairs, checked, data, class_names=(), stuff=(), target="segmentation_masks"):
     """Returns the source of pairs of an image and what its mask is from, with the `masks.Mask` of each."""
-    digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
+    digests, readable = _readable([path for path, _ in pairs], data, checked)
     pairs, checked = [pairs[i] for i in readable], [checked[i] for i in readable]
-    mask_folder.check_sizes(pairs, checked)
-    masks = {target: mask_folder.items([mask for _, mask in pairs], checked)}
+    mask_folder.check_sizes(pairs, checked, data)
+    masks = {target: mask_folder.items([mask for _, mask in pairs], checked, data)}
     images = np.array([path for path, _ in pairs], object)
     return Source(images, masks, class_names, files=True, digests=digests, stuff=stuff)
 
 
 def _with_pairs(folder, data, reader):
     pairs, checked = reader.inspected(image_files(folder / "images", ["."])[0], folder)
-    digests, readable = _readable([path for path, _ in pairs], data.bad_images, checked)
+    digests, readable = _readable([path for path, _ in pairs], data, checked)
     pairs = [pairs[i] for i in readable]
-    mask_folder.check_sizes(pairs, [checked[i] for i in readable], reader.WHAT)
+    mask_folder.check_sizes(pairs, [checked[i] for i in readable], data, reader.WHAT)
     images, others = np.array(pairs, object).T
     return Source(images, {reader.TARGET: others}, files=True, digests=digests)
 
@@ -219,11 +219,12 @@ def _with_boxes(folder, root, data):
     class_names, paths, objects = box_folder.read(folder, root)
     if not paths:
         raise ValueError(f"{str(folder)!r} must contain images ({', '.join(IMAGE_ENDINGS)}). Received: none")
-    objects = [mask_frames.seen_boxes(*pair) for pair in zip(objects, inspection.inspect_all(paths))]
-    digests, readable = _readable(paths, data.bad_images, objects)
+    inspected = inspection.inspect_all(paths, data.crops_per_image)
+    objects = [mask_frames.seen_boxes(*pair) for pair in zip(objects, inspected)]
+    digests, readable = _readable(paths, data, objects)
     paths, objects = [paths[i] for i in readable], [objects[i] for i in readable]
-    sizes = [image.size for image in inspection.inspect_all(paths)]
-    boxes = box_folder.array(objects, sizes, paths, class_names, skip=data.bad_images == "skip")
+    sizes = (inspected[i].size for i in readable)
+    boxes = box_folder.array(objects, sizes, paths, class_names, data.bad_images == "skip")
     return Source(np.array(paths, object), {"bounding_boxes": boxes}, class_names, files=True, digests=digests)
 
 
@@ -237,7 +238,7 @@ def _with_yolo(file, split, data, targets):
     paths, skip = yolo_dataset.images(dataset, base), data.bad_images == "skip"
     if "bounding_boxes" in targets:
         labels = yolo_labels.boxes(yolo_dataset.labels_of(paths), len(dataset.names), skip)
-        digests, readable = _readable(paths, data.bad_images, labels)
+        digests, readable = _readable(paths, data, labels)
         boxes = {"bounding_boxes": padded([labels[i].rows for i in readable])}
         whole = Source(np.array(paths, object)[readable], boxes, dataset.names, files=True, digests=digests)
     elif "instance_masks" in targets:
@@ -249,30 +250,30 @@ def _with_yolo(file, split, data, targets):
         checked = yolo_labels.masks(labels, paths, dataset.names, skip)
         whole = _masked([*zip(paths, labels)], checked, data, (yolo_labels.BACKGROUND, *dataset.names))
     else:
-        digests, readable = _readable(paths, data.bad_images)
+        digests, readable = _readable(paths, data)
         whole = Source(np.array(paths, object)[readable], {}, (), files=True, digests=digests)
     return groups.added(whole, [file.parent, dataset.folder], data).part(split, base)
 
 
-def _readable(paths, on_bad, targets=None):
+def _readable(paths, data, targets=None):
     """Decodes every image once. Unreadable ones are an error or a warning; so are those whose masks or boxes are.
 
     Args:
         paths: Image files.
-        on_bad: `Data.bad_images`.
+        data: A `keras_vit.config.Data`.
         targets: A `masks.Mask` or the `box_files.Objects` of each image, if it has one.
 
     Returns:
         Hashes of the readable files, one row for each, and the positions of these files among `paths`.
     """
-    checked = inspection.inspect_all(paths)
+    checked = inspection.inspect_all(paths, data.crops_per_image)
     faults, why = checked.faults, "cannot be read"
-    if targets is not None:
+    if targets:
         kind = getattr(targets[0], "what", "its boxes")
         wrong = {i: f"{kind}: {of.fault}" for i, of in enumerate(targets) if of.fault}
         faults, why = wrong | faults, "cannot be used" if wrong else why
     bad = [f"{shown(paths[i])} ({faults[i]})" for i in sorted(faults)]
-    refuse_or_leave_out(bad, len(paths), "images", on_bad, why)
+    refuse_or_leave_out(bad, len(paths), "images", data.bad_images, why)
     readable = np.delete(np.arange(len(paths)), sorted(faults))
     records = checked.records[readable]
     digests, deep = records["digest"], records["highest"][records["highest"] >= 0]

@@ -14,9 +14,9 @@ def is_paired(folder):
     return (folder / "images").is_dir() and (folder / "masks").is_dir()
 
 
-def pairs(images, folder):
-    """Returns the mask of each image, `masks/NAME.png`; see `paired_files.pairs`."""
-    return paired_files.pairs(images, folder, "masks", "mask", (".png",))
+def pairs(images, folder, endings=(".png", *masks.RASTERS)):
+    """Returns the mask of each image, such as `masks/NAME.png`; see `paired_files.pairs`."""
+    return paired_files.pairs(images, folder, "masks", "mask", endings)
 
 
 def inspect(paths):
@@ -25,21 +25,22 @@ def inspect(paths):
     wrong = [f"{path!r}, {mask.fault}" for path, mask in zip(paths, checked) if mask.wrong_kind]
     if wrong:
         raise ValueError(
-            "A mask must be a PNG of class indices: gray with 8 bits or fewer, or a palette. "
-            f"Received: {wrong[0]}{more(wrong)}"
+            "A mask must be a PNG of class indices: gray with 8 bits or fewer, or a palette; or a TIFF or .npy of one "
+            f"band of integers from 0 to 255. Received: {wrong[0]}{more(wrong)}"
         )
     return checked
 
 
-def seen(images, paths):
-    """Returns the `masks.Mask` of each file as its image is seen; errors as of `inspect`."""
-    each = zip(inspect(paths), paths, inspection.inspect_all(images))
+def seen(images, paths, data):
+    """Returns the `masks.Mask` of each file as its image is seen, for a `config.Data`; errors as of `inspect`."""
+    each = zip(inspect(paths), paths, inspection.inspect_all(images, data.crops_per_image))
     return [mask_frames.seen_mask(mask, path, image) for mask, path, image in each]
 
 
-def check_sizes(pairs, checked, what="mask"):
+def check_sizes(pairs, checked, data, what="mask"):
     """Raises ValueError unless each `masks.Mask`, or `depths.Depth`, has the size of its image."""
-    seen = zip(pairs, inspection.inspect_all([image for image, _ in pairs]), checked)
+    images = inspection.inspect_all([image for image, _ in pairs], data.crops_per_image)
+    seen = zip(pairs, images, checked)
     wrong = [
         f"{path!r} of {mask.size[0]} x {mask.size[1]} pixels for an image of {image.size[0]} x {image.size[1]}"
         for (_, path), image, mask in seen
@@ -49,11 +50,24 @@ def check_sizes(pairs, checked, what="mask"):
         raise ValueError(f"A {what} must have the size of its image. Received: {wrong[0]}{more(wrong)}")
 
 
-def items(paths, checked):
-    """Returns what a `memory.Source` holds of masks: their paths; or bytes, if some must be written as gray PNGs."""
-    if not any(mask.rewritten for mask in checked):
-        return np.array(paths)
-    array = np.empty(len(paths), object)
-    for i, (path, mask) in enumerate(zip(paths, checked)):
-        array[i] = mask.rewritten or encoded(path)
+def items(paths, checked, data):
+    """Returns what a `memory.Source` holds of masks: their paths; or bytes, if some must be written as gray PNGs.
+
+    With `data.crops_per_image`, TIFFs and arrays stay as they are: windows of them are read.
+    """
+    found = [mask.rewritten or path for path, mask in zip(paths, checked)]
+    by_windows = data.crops_per_image and not any(mask.rewritten for mask in checked)
+    return np.array(found, str) if by_windows else as_pngs(found)
+
+
+def as_pngs(items):
+    """Returns masks, paths or bytes, as a `memory.Source` holds them: all paths of PNGs, or all bytes."""
+    if all(isinstance(item, str) and not masks.is_raster(item) for item in items):
+        return np.array(items, str)
+    array = np.empty(len(items), object)
+    for i, item in enumerate(items):
+        if isinstance(item, bytes):
+            array[i] = item
+        else:
+            array[i] = masks.gray_png(masks.values_of(item)) if masks.is_raster(item) else encoded(item)
     return array

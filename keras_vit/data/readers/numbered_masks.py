@@ -39,7 +39,7 @@ def read(folder):
     Raises:
         ValueError: If images and masks do not belong together, or a file is no such mask.
     """
-    pairs = mask_folder.pairs(image_files(folder / "images", ["."])[0], folder)
+    pairs = mask_folder.pairs(image_files(folder / "images", ["."])[0], folder, (".png",))
     items = zip([mask for _, mask in pairs], inspection.inspect_all([image for image, _ in pairs]))
     found = each(lambda item: _found(*item), items, "drawing masks")
     wrong = [f"{path!r}, {one.mask.fault}" for (_, path), one in zip(pairs, found) if one.mask.wrong_kind]

@@ -97,14 +97,14 @@ def test_palettes_are_held_as_indices(folder):
 @pytest.mark.parametrize(
     "change, said",
     [
-        (lambda f: (f / "masks/b/3.png").unlink(), r"must have a mask, masks/NAME.png. Received: '.*b/3.jpg' without"),
+        (lambda f: (f / "masks/b/3.png").unlink(), r"have a mask, masks/NAME.png or .*. Received: '.*b/3.jpg' without"),
         (lambda f: (f / "images/b/3.jpg").unlink(), r"must have an image of its name. Received: '.*masks/b/3.png'"),
         (lambda f: write(f / "masks/a/2.png", np.zeros((5, 4), "uint8")),
          r"size of its image. Received: '.*a/2.png' of 4 x 5 pixels for an image of 9 x 9$"),
         (lambda f: write(f / "masks/a/2.png", np.zeros((9, 9, 3), "uint8")),
-         r"gray with 8 bits or fewer, or a palette. Received: '.*a/2.png', PNG of mode 'RGB'$"),
+         r"gray with 8 bits or fewer, or a palette; or .* Received: '.*a/2.png', PNG of mode 'RGB'$"),
         (lambda f: write(f / "masks/a/2.png", np.zeros((9, 9, 4), "uint8")), "mode 'RGBA'"),
-        (lambda f: write(f / "masks/a/2.tif", np.zeros((9, 9), "float32")), r"must be PNG files. Received: '.*2.tif'"),
+        (lambda f: write(f / "masks/a/2.bmp", np.zeros((9, 9), "uint8")), r"must be PNG or .tif or .* '.*2.bmp'"),
         (lambda f: (f / "masks/a/2.png").write_bytes(b"no image"), r"1 of 6 images cannot.*\n.*2.png \(its mask: is n"),
         (lambda f: write(f / "images/b/3.png", np.zeros((10, 9), "uint8")), r"name of its own.*3\.jpg'.*3\.png'"),
         (lambda f: write(f / "masks/b/3.PNG", np.zeros((10, 9), "uint8")), r"one mask. Received: '.*3.PNG', '.*3.png'"),
@@ -140,3 +140,60 @@ def test_labels_are_not_read_with_masks(folder):
         with pytest.raises(ValueError, match="has no labels. It has: images, segmentation masks"):
             load(folder, targets=targets)
     assert mask_folder.is_paired(folder) and not mask_folder.is_paired(folder / "images")
+
+
+@pytest.fixture
+def with_rasters(folder):
+    """Masks as a TIFF with tiles, a TIFF with a palette and an array, of the same values as the PNGs before."""
+    tifffile = pytest.importorskip("tifffile")
+    for name, kind in (("a/0", "tif"), ("a/2", "tiff"), ("b/3", "npy")):
+        path = folder / "masks" / f"{name}.png"
+        values = np.asarray(Image.open(path))
+        path.unlink()
+        if kind == "npy":
+            np.save(path.with_suffix(".npy"), values.astype("int64").astype("int16"))
+        elif kind == "tif":
+            tifffile.imwrite(path.with_suffix(".tif"), values, tile=(16, 16), compression="deflate")
+        else:
+            colors = np.zeros((3, 256), "uint16")
+            tifffile.imwrite(path.with_suffix(".tiff"), values, photometric="palette", colormap=colors)
+    return folder
+
+
+def held_of(source):
+    """Yields the name of each image and the values of its mask."""
+    for name, mask in zip(stems(source.images), source.targets[MASKS[0]]):
+        yield name, mask_pixels(mask) if isinstance(mask, bytes) else masks.values_of(mask)
+
+
+def test_masks_of_tiffs_and_arrays_are_those_of_pngs(folder, request):
+    before = dict(held_of(load(folder)))
+    source = load(request.getfixturevalue("with_rasters"))
+    after = dict(held_of(source))
+    assert before.keys() == after.keys()
+    for name, values in before.items():
+        np.testing.assert_array_equal(after[name], values)
+    assert source.mask_values.keys() == {1, 2, 3, 4, 5} | {0}
+
+
+@pytest.mark.parametrize(
+    "values, said",
+    [
+        (np.zeros((9, 9), "float32"), "1 bands of float32"),
+        (np.zeros((9, 9, 2), "uint8"), "2 bands of uint8"),
+        (np.full((9, 9), 256, "uint16"), "values from 256 to 256"),
+        (np.full((9, 9), -1, "int8"), "values from -1 to -1"),
+    ],
+)
+def test_arrays_that_are_no_masks(folder, values, said):
+    (folder / "masks/a/2.png").unlink()
+    np.save(folder / "masks/a/2.npy", values)
+    with pytest.raises(ValueError, match=f"of integers from 0 to 255. Received: '.*a/2.npy', {said}"):
+        load(folder)
+
+
+def test_a_damaged_tiff_of_a_mask_is_named(with_rasters):
+    path = with_rasters / "masks/a/0.tif"
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(ValueError, match=r"1 of 6 images cannot.*\n.*\(its mask: is (a damaged|cut off)"):
+        load(with_rasters)
