@@ -3,8 +3,6 @@
 import dataclasses
 import math
 
-import numpy as np
-
 from keras_vit.models.metadata import keep
 from keras_vit.preparing.of_bands import clipped
 from keras_vit.tasks.in_tiles import InTiles
@@ -40,17 +38,12 @@ class Windows:
 
     def __init__(self, path, preparation):
         self.path = path
-        self.reading = preparation.reading or bands.Reading()
         self.range = preparation.range
-        self.raster = deep_files.opened(path, self.reading.pages)
-        self.places = bands.places_of(self.raster, self.reading.bands)
         channels = preparation.shape[-1]
-        if len(self.places) != channels and (channels, len(self.places)) != (3, 1):
-            raise ValueError(f"{str(path)!r} must have {channels} bands. Received: {len(self.places)}")
         if self.range == checks.BYTES:
             bands.check_eight(path)
         bands.check_depth(path, self.range)
-        self.places *= channels // len(self.places)
+        self.raster, self.pixels_of = bands.by_windows(path, preparation.reading or bands.Reading(), channels)
         self.shape = (*self.raster.shape[:2], channels)
 
     def read(self, top, left, height, width):
@@ -59,19 +52,10 @@ class Windows:
         A pixel without data gets the value of the nearest one of the window.
         """
         try:
-            values = self.raster.read(top, left, height, width)[..., self.places]
-            unknown = bands.is_unknown(values, self.reading.no_data, self.raster.no_data)
-            lost = ~np.isfinite(values)
-            if (lost if unknown is None else lost & ~unknown).any():
-                raise ValueError("has NaN or infinite pixels: data.no_data='nan' masks NaN")
-            stated = bands.is_unknown(values, bands.FILE, self.raster.no_data)
-            if unknown is None and stated is not None and stated.any():
-                raise ValueError("has pixels of its value of no data: data.no_data='file' masks them")
+            values = self.pixels_of(self.raster.read(top, left, height, width))
         except (ValueError, OSError) as error:
             text = str(error)
             raise NotReadError(text if str(self.path) in text else f"{str(self.path)!r}: {text}") from None
-        if unknown is not None and unknown.any():
-            values = bands.filled(values.astype("float32"), unknown)
         return clipped(values, self.range)
 
 

@@ -124,7 +124,7 @@ def by_windows(path, reading, channels=None):
         raise ValueError(f"{name!r} {error}.") from None
     if channels not in (None, len(places)) and (channels, len(places)) != (3, 1):
         pick = f": pick them, such as data.bands={tuple(range(1, channels + 1))}" if len(places) > channels else ""
-        raise ValueError(f"{name!r} has {len(places)} bands for a model of {channels}{pick}.")
+        raise ValueError(f"{name!r} must have the {channels} bands that the model takes{pick}. Received: {len(places)}")
 
     def pixels_of(values):
         values = values[..., places]
