@@ -14,7 +14,8 @@ from keras_vit.utils.tiff_files import TYPES
 RULES = 3  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
 FIELDS = (
     ("digest", "u1", (DIGEST,)),
-    ("size", "u4", (2,)),  # width, height
+    ("size", "u4", (2,)),  # width, height, as it is seen
+    ("orientation", "u1"),
     ("bands", "u4"),
     ("pages", "u4"),  # that could be frames or bands, or 1
     ("type", "u1"),  # place in `TYPES`
@@ -38,7 +39,7 @@ class Header(NamedTuple):
         """Returns which kinds of unknown pixels are left where `data.no_data` masks its own, 0 for none."""
         masked = {bands.NAN: NAN, bands.FILE: STATED}.get(no_data, 0)
         if self.unknown & STATED:
-            if no_data == self.no_data or no_data == bands.NAN and math.isnan(self.no_data):
+            if no_data == self.no_data or (no_data == bands.NAN and math.isnan(self.no_data)):
                 masked |= STATED
             if no_data == bands.FILE and math.isnan(self.no_data):
                 masked |= NAN
@@ -79,7 +80,16 @@ def _inspect(path):
         return str(error).removeprefix(f"{path!r} ").removesuffix(".")
     height, width, count = raster.shape
     no_data = raster.no_data if unknown & STATED else 0.0
-    return digest, (width, height), count, pages, TYPES.index(raster.dtype.str[1:]), unknown, no_data
+    return (
+        digest,
+        (width, height),
+        raster.orientation,
+        count,
+        pages,
+        TYPES.index(raster.dtype.str[1:]),
+        unknown,
+        no_data,
+    )
 
 
 def _unknown_in(raster):

@@ -58,3 +58,19 @@ def test_a_damaged_strip_is_a_fault(tmp_path):
     data[-500:-300] = bytes(200)
     path.write_bytes(data)
     assert "damaged TIFF" in inspection.inspect_all([path]).faults[0]
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+def test_the_orientation_of_a_tiff_is_that_of_its_targets(tmp_path, orientation):
+    """As for JPEG: a mask has the size of the stored or of the seen picture, or nothing decides, and it is refused."""
+    from keras_vit.data.augment.masks import Mask
+    from keras_vit.data.mask_frames import seen_mask
+
+    tifffile.imwrite(
+        tmp_path / "a.tif", VALUES[0], photometric="minisblack", extratags=[(274, "H", 1, orientation, True)]
+    )
+    np.save(tmp_path / "mask.npy", np.arange(600, dtype="uint8").reshape(20, 30) % 3)
+    image = inspection.inspect_all([tmp_path / "a.tif"])[0]
+    assert image.size == ((20, 30) if orientation == 6 else (30, 20)) and image.orientation == orientation
+    found = seen_mask(Mask(None, size=(30, 20)), tmp_path / "mask.npy", image)
+    assert bool(found.fault) == (orientation == 3) and (orientation == 3 or found.size == image.size)
