@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import keras_vit
+from keras_vit.__main__ import main
 from keras_vit.config import Augment, Data, Optim, Recipe
 from keras_vit.export import runtimes
 from keras_vit.runs import results
@@ -102,6 +103,45 @@ def test_pictures_are_drawn(run):
     assert "Pictures show bands 5, 1 and 2 in red, green and blue, each in its range." in report
     explain(place / "run", sorted((place / "data").rglob("*.tif"))[:2], place / "explained")
     assert (place / "explained" / "attention.png").stat().st_size > 1000
+
+
+def test_a_run_is_published_and_its_patches_are_painted(run):
+    place, _ = run
+    pytest.importorskip("huggingface_hub")
+    pairs = rundir.recipe_of(place / "run").data.value_range
+    keras_vit.push_to_hub(place / "run", "hf://me/bands", license="mit", folder=place / "hub")
+    low, high = min(low for low, _ in pairs), max(high for _, high in pairs)
+    assert (
+        f"5 channels, from {low:g} to {high:g}, in a range of its own for each band"
+        in (place / "hub" / "README.md").read_text()
+    )
+    command = ["pca", str(place / "data"), "--model", str(place / "run"), "--to", str(place / "pca.png")]
+    assert not main(command) and keras.utils.load_img(place / "pca.png").width > 100
+
+
+def test_one_band_is_repeated_for_three_channels(tmp_path):
+    values, labels = made(12)
+    for i, (image, label) in enumerate(zip(values, labels)):
+        (tmp_path / "data" / "ab"[label]).mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / "data" / "ab"[label] / f"{i}.npy", image[4])
+    data = Data(source=f"folder:{tmp_path / 'data'}", batch_size=4, value_range="minmax")
+    recipe = Recipe("gray", {**MODEL, "channels": 3, "mean": "data", "std": "data"}, data=data)
+    recipe = dataclasses.replace(recipe, optim=Optim(epochs=1, xla=False))
+    limits = []
+    for name, options in {"a": {}, "b": {"crops_per_image": 2}, "c": {"value_range": (500, 50_000)}}.items():
+        own = dataclasses.replace(recipe, data=dataclasses.replace(data, **options))
+        model, _ = keras_vit.fit(own, tmp_path / name, verbose=0)
+        keras_vit.fit(own, tmp_path / name, verbose=0)  # the same run
+        limits.append(np.array(model.get_layer("rescale").limits))
+        assert limits[-1].shape == (2, 3) and (limits[-1] == limits[-1][:, :1]).all()
+        pixels = keras_vit.preprocess(model, tmp_path / "data" / "b" / "1.npy")
+        assert pixels.shape[-1] == 3 and pixels.min() > 30_000 and (pixels == pixels[..., :1]).all()
+    np.testing.assert_array_equal(limits[0], limits[1])
+    np.testing.assert_array_equal(limits[2], [[500] * 3, [50_000] * 3])
+    with pytest.raises(ValueError, match="data.value_range must be a pair, or one for each of 1 bands"):
+        keras_vit.fit(
+            dataclasses.replace(recipe, data=dataclasses.replace(data, value_range=((0, 9), (0, 9)))), tmp_path / "d"
+        )
 
 
 def test_arrays_of_any_type_train(tmp_path):

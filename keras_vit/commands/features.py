@@ -180,7 +180,8 @@ def draw_components(
     import numpy as np
 
     from keras_vit import frozen, plots
-    from keras_vit.preparing import preprocessing
+    from keras_vit.plots import canvas
+    from keras_vit.preparing import pixel_range, preprocessing
     from keras_vit.utils.files import replacing
 
     if to.is_dir():
@@ -189,7 +190,7 @@ def draw_components(
     colors = frozen.pca_image(built, files, foreground=not whole, bad_images=if_bad(files))
     readable = np.isfinite(colors).all((1, 2, 3))
     pixels = preprocessing.preprocess(built, [file for file, fine in zip(files, readable) if fine])
-    figure = plots.plot_pca(pixels, colors[readable])
+    figure = plots.plot_pca(canvas.as_bytes(pixels, pixel_range.range_of(built)), colors[readable])
     to.parent.mkdir(parents=True, exist_ok=True)
     with replacing(to) as temporary:
         figure.savefig(temporary, format="png")

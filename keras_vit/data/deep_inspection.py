@@ -1,6 +1,7 @@
 """Whether pictures of any bands and depth can be read, and what their headers say; once for each file that changes."""
 
 import functools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,16 +11,18 @@ from keras_vit.data.known_files import KnownFiles
 from keras_vit.utils import bands, deep_files
 from keras_vit.utils.tiff_files import TYPES
 
-RULES = 2  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
+RULES = 3  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
 FIELDS = (
     ("digest", "u1", (DIGEST,)),
-    ("size", "u4", (2,)),  # width, height
+    ("size", "u4", (2,)),  # width, height, as it is seen
+    ("orientation", "u1"),
     ("bands", "u4"),
     ("pages", "u4"),  # that could be frames or bands, or 1
     ("type", "u1"),  # place in `TYPES`
-    ("unknown", "u1"),  # `NOT_FINITE` and `STATED`, whichever it has
+    ("unknown", "u1"),  # `NAN`, `INFINITE` and `STATED`, whichever it has
+    ("no_data", "f8"),  # the value of no data that it states, if it has such pixels; else 0
 )
-NOT_FINITE, STATED = 1, 2  # NaN or infinity; the value of no data that a file states
+NAN, INFINITE, STATED = 1, 2, 4  # kinds of unknown pixels; `STATED` have the value of no data that a file states
 AT_ONCE = 2**24  # values that are decoded together
 
 
@@ -30,6 +33,17 @@ class Header(NamedTuple):
     pages: int
     dtype: str
     unknown: int
+    no_data: float = 0.0
+
+    def unmasked(self, no_data):
+        """Returns which kinds of unknown pixels are left where `data.no_data` masks its own, 0 for none."""
+        masked = {bands.NAN: NAN, bands.FILE: STATED}.get(no_data, 0)
+        if self.unknown & STATED:
+            if no_data == self.no_data or (no_data == bands.NAN and math.isnan(self.no_data)):
+                masked |= STATED
+            if no_data == bands.FILE and math.isnan(self.no_data):
+                masked |= NAN
+        return self.unknown & ~masked
 
 
 def look_up(paths):
@@ -40,7 +54,10 @@ def look_up(paths):
 def headers(paths):
     """Returns the `Header` of each of some files that can be read."""
     records, _ = look_up(list(map(str, paths)))
-    return [Header(int(r["bands"]), int(r["pages"]), TYPES[r["type"]], int(r["unknown"])) for r in records]
+    return [
+        Header(int(r["bands"]), int(r["pages"]), TYPES[r["type"]], int(r["unknown"]), float(r["no_data"]))
+        for r in records
+    ]
 
 
 @functools.cache
@@ -62,7 +79,17 @@ def _inspect(path):
     except (ValueError, OSError) as error:
         return str(error).removeprefix(f"{path!r} ").removesuffix(".")
     height, width, count = raster.shape
-    return digest, (width, height), count, pages, TYPES.index(raster.dtype.str[1:]), unknown
+    no_data = raster.no_data if unknown & STATED else 0.0
+    return (
+        digest,
+        (width, height),
+        raster.orientation,
+        count,
+        pages,
+        TYPES.index(raster.dtype.str[1:]),
+        unknown,
+        no_data,
+    )
 
 
 def _unknown_in(raster):
@@ -73,6 +100,7 @@ def _unknown_in(raster):
     for top in range(0, height, step):
         values = raster.read(top, 0, min(step, height - top), width)
         unknown = bands.is_unknown(values, bands.FILE, raster.no_data)
-        found |= 0 if np.isfinite(values).all() else NOT_FINITE
+        if values.dtype.kind == "f":
+            found |= (NAN if np.isnan(values).any() else 0) | (INFINITE if np.isinf(values).any() else 0)
         found |= STATED if unknown is not None and unknown.any() else 0
     return found

@@ -57,10 +57,12 @@ def of_files(source, data):
             raise ValueError(
                 f'{shown(path)!r} has {header.pages} pages: data.pages="bands" makes them the bands of one picture.'
             )
-        known_by = {None: 0, bands.NAN: deep_inspection.NOT_FINITE, bands.FILE: deep_inspection.STATED}
-        if header.unknown and not header.unknown & known_by.get(data.no_data, deep_inspection.STATED):
+        left = header.unmasked(data.no_data)
+        if left == deep_inspection.INFINITE:
+            raise ValueError(f"{shown(path)!r} must have finite numbers, or NaN. Received: infinite pixels")
+        if left:
             raise ValueError(
-                f"{shown(path)!r} has pixels of NaN, infinity, or the value of no data that it states: "
+                f"{shown(path)!r} has pixels of NaN, or the value of no data that it states: "
                 f"data.no_data='nan', 'file' or a number masks them. Received: data.no_data={data.no_data!r}"
             )
         if header.dtype != "u1" and data.value_range is None:

@@ -77,10 +77,10 @@ def _inspected_all(paths):
         return Checked(*_known().look_up(paths, "checking images"))
     others = np.delete(np.arange(len(paths)), deep).tolist()
     records, faults = np.zeros(len(paths), [*FIELDS]), {}
-    records["orientation"], records["highest"] = 1, -1
+    records["highest"] = -1
     for places, look_up, names in (
         (others, lambda some: _known().look_up(some, "checking images"), [name for name, *_ in FIELDS]),
-        (deep, deep_inspection.look_up, ["digest", "size"]),
+        (deep, deep_inspection.look_up, ["digest", "size", "orientation"]),
     ):
         found, bad = look_up([paths[place] for place in places])
         for name in names:

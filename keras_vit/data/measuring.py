@@ -41,12 +41,15 @@ def settled(recipe, source):
     if pairs is None:  # bytes
         return {f"model.{name}": _share(sample, (0, 255), name) for name in asked}
     pairs = tuple(pairs for _ in range(source.bands)) if np.ndim(pairs) == 1 else pairs
-    if len(pairs) != source.bands:
+    repeated = 3 if (source.bands, recipe.model.get("channels", 3)) == (1, 3) else 1  # as `bands.read` does
+    if len(pairs) not in (source.bands, source.bands * repeated):
         raise ValueError(
             f"data.value_range must be a pair, or one for each of {source.bands} bands. Received: {checks.shown(pairs)}"
         )
     if sample is None:
-        _warn_of_range(pairs, source.take(slice(FEW)), data)
+        _warn_of_range(pairs[: source.bands], source.take(slice(FEW)), data)
+    pairs = tuple(pairs) * (repeated if len(pairs) == source.bands else 1)
+    sample = None if sample is None else sample.repeat(repeated, axis=1)
     follows = {"data.value_range": pairs, "model.value_range": [list(pair) for pair in pairs]}
     return follows | {f"model.{name}": _share(sample, of_pairs(pairs), name) for name in asked}
 

@@ -5,6 +5,7 @@ import re
 import keras
 
 from keras_vit import __version__
+from keras_vit.utils.value_range import ends
 
 LIBRARY, TAGS = "keras", ("keras_vit", "vision-transformer")
 PIPELINES = {  # the hub's names of jobs, https://huggingface.co/tasks, by what a task gives
@@ -117,7 +118,10 @@ def _taken(content):
         return f"texts of {content.shape[0]} ids"
     *_, height, width, channels = content.shape
     pixels = f"{height} x {width} pixels and {channels} {'channel' if channels == 1 else 'channels'}"
-    span = f", from {content.range[0]:g} to {content.range[1]:g}" if content.range else ""
+    span = ""
+    if content.range:
+        low, high = ends(content.range)
+        span = f", from {low.min():g} to {high.max():g}" + (", in a range of its own for each band" if low.ndim else "")
     of = "of any size, in tiles of" if content.whole else "of"
     return f"{'clips' if content.clips else 'images'} {of} {pixels}{span}"
 

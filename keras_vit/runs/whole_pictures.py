@@ -8,6 +8,7 @@ from keras_vit.preparing.of_bands import clipped
 from keras_vit.tasks.in_tiles import InTiles
 from keras_vit.utils import bands, checks, deep_files
 from keras_vit.utils.images import MOST_PIXELS, read_pixels
+from keras_vit.utils.value_range import by_band
 
 
 def in_tiles(trained, tiles):
@@ -53,6 +54,9 @@ class Windows:
         """
         try:
             values = self.pixels_of(self.raster.read(top, left, height, width))
+            if not by_band(self.range) and not (values.min() >= self.range[0] and values.max() <= self.range[1]):
+                rule = "must have numbers from {:g} to {:g}".format(*self.range)
+                raise ValueError(f"{rule}. Received: numbers from {values.min():g} to {values.max():g}")
         except (ValueError, OSError) as error:
             text = str(error)
             raise NotReadError(text if str(self.path) in text else f"{str(self.path)!r}: {text}") from None
@@ -68,7 +72,13 @@ def reader(trained):
     if not isinstance(trained.task, InTiles):
         return lambda path: read_pixels(path, trained.size[2])
     preparation = trained.about.preparation
-    return lambda path: Windows(path, preparation) if by_windows(trained.task, path) else preparation.whole(path)
+
+    def opened(path):
+        if by_windows(trained.task, path) and preparation.range is not None:
+            return Windows(path, preparation)
+        return preparation.whole(path)  # of a model whose range cannot be told, this says so
+
+    return opened
 
 
 def by_windows(task, path):
@@ -79,6 +89,6 @@ def by_windows(task, path):
 def is_large(task, path):
     """Returns whether a picture is read by windows and its mask is too large for memory."""
     try:
-        return by_windows(task, path) and math.prod(deep_files.opened(path).shape[:2]) > MOST_PIXELS
+        return by_windows(task, path) and math.prod(bands.size_of(path)) > MOST_PIXELS
     except (ValueError, OSError):  # which reading it will tell
         return False

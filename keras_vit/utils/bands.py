@@ -131,8 +131,10 @@ def by_windows(path, reading, channels=None):
         unknown = is_unknown(values, reading.no_data, raster.no_data)
         values = values.astype("float32")
         lost = ~np.isfinite(values) if unknown is None else ~np.isfinite(values) & ~unknown
-        if lost.any():
+        if np.isnan(values[lost]).any():
             raise ValueError(f"{name!r} has NaN or infinite pixels: data.no_data='nan' masks NaN.")
+        if lost.any():
+            raise ValueError(f"{name!r} must have finite numbers, or NaN. Received: infinite pixels.")
         if _states(values if unknown is None else values[~unknown], raster.no_data):
             stated = f"{raster.no_data:g}"
             raise ValueError(f"{name!r} has pixels of its value of no data, {stated}: data.no_data='file' masks them.")

@@ -23,6 +23,7 @@ class Raster:
             not compressed, which is read row by row.
         names: Names of the bands, if the file has them; else empty.
         no_data: The value by which the file says that a pixel is unknown, or `None`.
+        orientation: That of EXIF, 1 to 8, from which the picture was turned to be upright.
     """
 
     shape: tuple[int, int, int]
@@ -31,6 +32,7 @@ class Raster:
     block: tuple[int, int]
     names: tuple[str, ...] = ()
     no_data: float | None = None
+    orientation: int = 1
 
     def read(self, top, left, height, width):
         """Returns the values of a window, `(height, width, bands)`, of `dtype`. Only what it needs is decoded.
@@ -73,4 +75,4 @@ def upright(raster, number):
         box = (left, top, width, height) if swapped else (top, left, height, width)
         return np.ascontiguousarray(turned(stored(*box), number))
 
-    return dataclasses.replace(raster, shape=shape, block=block, window=window)
+    return dataclasses.replace(raster, shape=shape, block=block, window=window, orientation=number)

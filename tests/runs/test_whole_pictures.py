@@ -73,6 +73,30 @@ def test_a_large_picture_s_mask_is_written_as_it_is_computed(segmenter, picture,
     np.testing.assert_array_equal(mask, np.asarray(Image.open(tmp_path / "small" / "a.png")))
 
 
+def test_a_large_picture_of_pages_is_written_as_it_is_computed_too(segmenter, picture, tmp_path, monkeypatch):
+    tifffile = pytest.importorskip("tifffile")
+    monkeypatch.setitem(segmenter.get_layer("rescale").metadata, "bands", {"count": 3, "pages": "bands"})
+    tifffile.imwrite(tmp_path / "a.tif", picture.transpose(2, 0, 1), photometric="minisblack")
+    predictions.predict(segmenter, [tmp_path / "a.tif"], to=tmp_path / "small", tiles=True)
+    for module in (tiles, whole_pictures):
+        monkeypatch.setattr(module, "MOST_PIXELS", 1000)
+    predictions.predict(segmenter, [tmp_path / "a.tif"], to=tmp_path / "large", tiles=True)
+    mask = tifffile.imread(tmp_path / "large" / "a.tif")
+    np.testing.assert_array_equal(mask, np.asarray(Image.open(tmp_path / "small" / "a.png")))
+
+
+@pytest.mark.parametrize("value_range, message", [((0, 1), "from 0 to 1. Received: "), (None, "told")])
+def test_a_model_s_range_holds_in_tiles(picture, tmp_path, value_range, message):
+    """A file is refused by windows where it is refused as a whole: numbers outside of a range that is not clipped."""
+    inputs = keras.Input((32, 48, 3))
+    rescaled = inputs if value_range is None else keras_vit.Rescale(value_range=value_range)(inputs)
+    model = keras.Model(inputs, keras.layers.Conv2D(2, 1)(rescaled))
+    np.save(tmp_path / "a.npy", picture.astype("float32"))
+    for windows in (True, False):
+        with pytest.raises(ValueError, match=message):
+            predictions.predict(model, tmp_path / "a.npy", tiles=windows)
+
+
 def test_what_is_interrupted_resumes_and_a_damaged_file_is_left_out(segmenter, picture, tmp_path):
     for name in "abc":
         Image.fromarray(picture).save(tmp_path / f"{name}.png")

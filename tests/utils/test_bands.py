@@ -74,7 +74,7 @@ def test_pixels_without_data_change_no_others(tmp_path):
     hole[2] = -9999
     assert np.isnan(bands.read(tif(tmp_path / "c.tif", hole), Reading(no_data=-9999))[..., 2]).all()
     hole[0, 0, 0] = np.inf
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(ValueError, match="must have finite numbers, or NaN. Received: infinite pixels"):
         bands.read(tif(tmp_path / "d.tif", hole), Reading(no_data=-9999))
 
 
