@@ -37,6 +37,7 @@ def draw_components(
     import numpy as np
 
     from keras_vit import frozen, plots
+    from keras_vit.plots.canvas import as_bytes
     from keras_vit.preparing import preprocessing
     from keras_vit.utils.files import replacing
 
@@ -48,13 +49,13 @@ def draw_components(
     files, built = files_of(images), frozen.Embedder(needed(model), tokens=True).model
     colors = frozen.pca_image(built, files, foreground=not whole, bad_images=if_bad(files), tiles=tiling)
     readable = [bool(np.isfinite(each).all()) for each in colors]
+    preparation = preprocessing.Preparation(built)
     if tiling:
-        preparation = preprocessing.Preparation(built)
         drawn = ((i, _small(preparation, files[i]), colors[i][None]) for i, fine in enumerate(readable) if fine)
         _write_figures(drawn, files, to, plots.plot_pca)
     else:
-        pixels = preprocessing.preprocess(built, [file for file, fine in zip(files, readable) if fine])
-        figure = plots.plot_pca(pixels, colors[readable])
+        pixels = preparation([file for file, fine in zip(files, readable) if fine])
+        figure = plots.plot_pca(as_bytes(pixels, preparation.range), colors[readable])
         to.parent.mkdir(parents=True, exist_ok=True)
         with replacing(to) as temporary:
             figure.savefig(temporary, format="png")
