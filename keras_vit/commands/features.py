@@ -36,6 +36,7 @@ def write_vectors(
     frames: Annotated[Count, about(FRAMES)] = None,
     share: Annotated[Text, about('Such as "0/4": the first of four machines takes every fourth image.')] = "0/1",
     overwrite: Flag = False,
+    tiles: Flag = False,
 ) -> None:
     """Write the vectors of a folder's images, or clips, into one file. The same command resumes after an interruption.
 
@@ -45,10 +46,13 @@ def write_vectors(
         tokens: A vector for each patch instead of one for each image.
         projected: Vectors after CLIP's projection, which are compared with those of texts.
         overwrite: Compute all again, instead of keeping what is there, or unfinished work of another model or images.
+        tiles: Refused: vectors are of images at the model's size. Of anomaly and pca.
     """
     from keras_vit import frozen
     from keras_vit.frozen.embed import embed
 
+    if tiles:
+        raise ValueError("embed does not see pictures in tiles; anomaly and pca do. Received: --tiles")
     parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
     out, changes = embed(
         folder, needed(model), to, tokens=tokens, projected=projected, share=parts, overwrite=overwrite, frames=frames

@@ -98,6 +98,7 @@ def test_embed_says_what_is_new(pictures, tmp_path, capsys):
     ("words", "said"),
     [
         (["embed", "FOLDER"], "--model is missing"),
+        (["embed", "FOLDER", "--model", "mnist", "--tiles"], "embed does not see pictures in tiles"),
         (["embed", "FOLDER", "--model", "mnist", "--to", "x.npz", "--share", "1"], "`share` must be (i, n)"),
         (["embed", "FOLDER", "--model", "mnist", "--to", "x.npz", "--share", "a/b"], "`share` must be (i, n)"),
         (["nearest", "INDEX"], "At least one image file is needed"),
