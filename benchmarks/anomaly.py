@@ -5,12 +5,14 @@ python benchmarks/anomaly.py blood_cells [--figure anomaly.png]
 The folder is BCCD (https://github.com/Shenggan/BCCD_Dataset, MIT): `train` and `val`, each with `images` and with
 `annotations` in Pascal VOC's format. Normal are squares of 96 pixels around red blood cells, which no white blood cell
 or platelet touches. The detector sees those of `train` only. It then scores squares of `val` around red cells,
-around white cells, and around platelets.
+around white cells, and around platelets. Last, mosaics of 4 x 4 squares, of which one may be foreign, are scored at the
+size of one square, and in tiles of it.
 """
 
 import argparse
 import json
 import pathlib
+import time
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -21,6 +23,7 @@ import keras_vit
 
 SIDE = 96
 SIDES = ("xmin", "ymin", "xmax", "ymax")
+ACROSS, MOSAICS = 4, 40  # squares along a side of a mosaic, and mosaics of a kind
 MOST = 300  # squares of a kind and split
 NORMAL, FOREIGN = "RBC", ("WBC", "Platelets")
 ENCODERS = {"cifar10_mae": {"image_size": SIDE}, "cifar10_hybrid": {"image_size": SIDE}, "nuclei": {}}
@@ -62,6 +65,33 @@ def draw(scores, val, kinds, across=4):
     return keras_vit.plots.plot_maps(images, maps, titles, limits=(0, maps.max()))
 
 
+def mosaic(squares):
+    """Returns ACROSS x ACROSS squares side by side."""
+    rows = [np.concatenate(squares[i : i + ACROSS], 1) for i in range(0, ACROSS**2, ACROSS)]
+    return np.concatenate(rows)
+
+
+def in_mosaics(train, val):
+    """Returns the AUROC of mosaics of red cells against those of which one square is foreign: shrunk, and in tiles."""
+    rng, each = np.random.default_rng(0), ACROSS**2
+    draw = lambda squares: [*squares[rng.choice(len(squares), each, replace=False)]]  # noqa: E731
+    good, new = ([mosaic(draw(split[NORMAL])) for _ in range(MOSAICS)] for split in (train, val))
+    foreign = {kind: [] for kind in FOREIGN}
+    for kind, i in ((kind, i) for kind in FOREIGN for i in range(MOSAICS)):
+        chosen = draw(val[NORMAL])
+        chosen[rng.integers(each)] = val[kind][i]
+        foreign[kind].append(mosaic(chosen))
+    model, rows = keras_vit.from_pretrained("cifar10_mae", num_classes=0, image_size=SIDE), []
+    for tiles in (False, True):
+        start, detector = time.perf_counter(), keras_vit.AnomalyDetector(model, tiles=tiles).fit(good)
+        scores = detector.score(new).images
+        row = {"tiles": tiles} | {kind: auroc(scores, detector.score(foreign[kind]).images) for kind in FOREIGN}
+        alarms = float(np.mean(scores > detector.threshold))
+        rows.append(row | {"false alarms": alarms, "seconds": time.perf_counter() - start})
+        print(rows[-1], flush=True)
+    return rows
+
+
 def main(folder, figure=None):
     train, val = squares(folder / "train"), squares(folder / "val")
     counts = {"normal in train": len(train[NORMAL])} | {f"{kind} in val": len(v) for kind, v in val.items()}
@@ -79,7 +109,8 @@ def main(folder, figure=None):
     color = {kind: -v.mean((1, 2))[:, 1] for kind, v in val.items()}  # of stained cells, darker in green
     rows.append({"encoder": "none: mean of green"} | {kind: auroc(color[NORMAL], color[kind]) for kind in FOREIGN})
     print(rows[-1])
-    RESULTS.write_text(json.dumps({"images": counts, "auroc": rows}, indent=1) + "\n")
+    mosaics = in_mosaics(train, val)
+    RESULTS.write_text(json.dumps({"images": counts, "auroc": rows, "mosaics": {"auroc": mosaics}}, indent=1) + "\n")
 
     if figure:
         draw(scores, val, (NORMAL, *FOREIGN)).savefig(figure)

@@ -135,7 +135,7 @@ TAKES = {
     "merge_lora": lambda: dict(model=model()),
     "merge_tokens": lambda: dict(model=model(), r=1),
     "nearest": lambda: dict(index=index(), images=PIXELS, k=2, model=model()),
-    "pca_image": lambda: dict(model=model(), images=PIXELS, foreground=True),
+    "pca_image": lambda: dict(model=model(), images=PIXELS, foreground=True, tiles=False),
     "plot_attention": lambda: dict(model=model(), images=PIXELS, titles=None, method="rollout"),
     "plot_history": lambda: dict(history={"loss": [1.0, 2.0]}),
     "predict": lambda: dict(
@@ -216,7 +216,7 @@ LAYERS = {
     "AdaptiveHead": dict(channels=1, patch_size=2, grid=(2, 2), epsilon=1e-6),
     "AffineSampling": dict(size=(4, 6), align_corners=False),
     "AddToImage": dict(scale=2, keep_brightness=False),
-    "AnomalyDetector": dict(model=None, batch_size=32),
+    "AnomalyDetector": dict(model=None, batch_size=32, tiles=False),
     "ConvStem": dict(filters=(8,), strides=None, branches=None, norm=True),
     "CrossAttention": dict(num_heads=2, qkv_bias=True, dropout=0.0, attention_dropout=0.0),
     "DPTHead": dict(units=2, filters=8, factors=(1,), dropout=0.0),

@@ -17,6 +17,7 @@ from keras_vit.export import runtimes
 from keras_vit.runs import results
 from keras_vit.runs.looking import explain
 from keras_vit.training import rundir
+from tests.commands.helpers import run as command
 
 tifffile = pytest.importorskip("tifffile")
 pytest.importorskip("imagecodecs")
@@ -142,6 +143,20 @@ def test_one_band_is_repeated_for_three_channels(tmp_path):
         keras_vit.fit(
             dataclasses.replace(recipe, data=dataclasses.replace(data, value_range=((0, 9), (0, 9)))), tmp_path / "d"
         )
+
+
+@pytest.mark.parametrize("more", [(), ("--tiles",)])
+def test_patches_of_bands_are_compared_and_drawn(run, tmp_path, more):
+    place, _ = run
+    for name in ("good", "new"):
+        (tmp_path / name).mkdir()
+    for i, path in enumerate(sorted((place / "data" / "a").glob("*.tif"))[:4]):
+        shutil.copy(path, tmp_path / ("good" if i < 3 else "new"))
+    words = [str(tmp_path / "new"), "--model", str(place / "run"), *more]
+    command("anomaly", str(tmp_path / "good"), *words, "--to", str(tmp_path / "maps"))
+    assert len([*(tmp_path / "maps").iterdir()]) == 1
+    command("pca", *words, "--whole", "--to", str(tmp_path / "pca"))
+    assert (tmp_path / "pca").exists()
 
 
 def test_arrays_of_any_type_train(tmp_path):

@@ -1,19 +1,27 @@
-"""Commands for features of frozen models: embed, nearest, knn, probe, pca, anomaly."""
+"""Commands for features of frozen models: embed, nearest, knn, probe."""
 
-import math
 import pathlib
-import sys
 from typing import Annotated
 
 from tyro.conf import Positional
 
-from keras_vit.commands.many import end, files_of, if_bad, needed, show, shown, tables_of
-from keras_vit.commands.runs import say
-from keras_vit.commands.types import FRAMES, MODEL, TOKENS, Count, File, Flag, Folder, Images, Text, Texts, about
+from keras_vit.commands.many import files_of, needed, show, shown, tables_of
+from keras_vit.commands.types import (
+    FRAMES,
+    MODEL,
+    TOKENS,
+    Count,
+    File,
+    Flag,
+    Folder,
+    Images,
+    Text,
+    Texts,
+    about,
+)
 
 Source = Annotated[Positional[pathlib.Path], about("Folder of images, searched with all its subfolders.", "FOLDER")]
 Index = Annotated[Positional[pathlib.Path], about("A file that the command embed wrote.", "INDEX")]
-DRAWN = 1024  # pixels of an image's longer side in a heat map, at most twice as many
 
 
 def write_vectors(
@@ -28,6 +36,7 @@ def write_vectors(
     frames: Annotated[Count, about(FRAMES)] = None,
     share: Annotated[Text, about('Such as "0/4": the first of four machines takes every fourth image.')] = "0/1",
     overwrite: Flag = False,
+    tiles: Flag = False,
 ) -> None:
     """Write the vectors of a folder's images, or clips, into one file. The same command resumes after an interruption.
 
@@ -37,10 +46,13 @@ def write_vectors(
         tokens: A vector for each patch instead of one for each image.
         projected: Vectors after CLIP's projection, which are compared with those of texts.
         overwrite: Compute all again, instead of keeping what is there, or unfinished work of another model or images.
+        tiles: Refused: vectors are of images at the model's size. Of anomaly and pca.
     """
     from keras_vit import frozen
     from keras_vit.frozen.embed import embed
 
+    if tiles:
+        raise ValueError("embed does not see pictures in tiles; anomaly and pca do. Received: --tiles")
     parts = tuple(int(part) if part.isdecimal() else part for part in share.split("/"))
     out, changes = embed(
         folder, needed(model), to, tokens=tokens, projected=projected, share=parts, overwrite=overwrite, frames=frames
@@ -162,100 +174,3 @@ def write_probe(
     print(
         f"{to}: {len(result.classes)} classes, top-1 {result.accuracy:.2%} on the fifth that chose the regularization"
     )
-
-
-def draw_components(
-    images: Images = (),
-    *,
-    model: Annotated[Text, about(f"{MODEL}; required.")] = None,
-    to: Annotated[File, about("PNG to write, or to replace; pca.png by default.")] = pathlib.Path("pca.png"),
-    whole: Flag = False,
-) -> None:
-    """Paint the patches of images by the first three principal components of their features.
-
-    Args:
-        images: Image files, and folders of them.
-        whole: Paint the background too.
-    """
-    import numpy as np
-
-    from keras_vit import frozen, plots
-    from keras_vit.plots import canvas
-    from keras_vit.preparing import pixel_range, preprocessing
-    from keras_vit.utils.files import replacing
-
-    if to.is_dir():
-        raise ValueError(f"`to` must be a file. Received: the folder {str(to)!r}")
-    files, built = files_of(images), frozen.Embedder(needed(model), tokens=True).model
-    colors = frozen.pca_image(built, files, foreground=not whole, bad_images=if_bad(files))
-    readable = np.isfinite(colors).all((1, 2, 3))
-    pixels = preprocessing.preprocess(built, [file for file, fine in zip(files, readable) if fine])
-    figure = plots.plot_pca(canvas.as_bytes(pixels, pixel_range.range_of(built)), colors[readable])
-    to.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(to) as temporary:
-        figure.savefig(temporary, format="png")
-    print(to)
-    end(readable)
-
-
-def find_anomalies(
-    good: Source,
-    images: Images = (),
-    *,
-    model: Annotated[Text, about(f"{MODEL}; required.")] = None,
-    to: Folder = None,
-    save: File = None,
-    overwrite: Flag = False,
-) -> None:
-    """Score whole images by how far their patches are from those of the normal images in a folder.
-
-    Args:
-        images: Image files, and folders of them.
-        to: Folder for heat maps, a PNG file for each image; earlier ones are replaced.
-        save: File to write the detector to, which ends in .keras.
-        overwrite: Replace that file.
-    """
-    from keras_vit import frozen
-    from keras_vit.utils.files import check_free
-    from keras_vit.utils.folders import in_folder
-
-    files, normal = files_of(images), in_folder(good)
-    if save and save.suffix != ".keras":
-        raise ValueError(f"--save must end in .keras. Received: {str(save)!r}")
-    if save:
-        check_free(save, overwrite)
-    if to and to.exists() and not to.is_dir():
-        raise ValueError(f"--to must be a folder. Received: the file {str(to)!r}")
-    detector = frozen.AnomalyDetector(needed(model))
-    say(f"Remembering {len(normal)} images")
-    detector.fit(normal, bad_images=if_bad(normal))
-    if save:
-        detector.save(save, overwrite)
-    scores = detector.score(files, bad_images=if_bad(files))
-    readable = [not math.isnan(score) for score in scores.images]
-    for file, score, fine in zip(files, scores.images, readable):
-        if fine:
-            print(f"{shown(file)}: {score:.4f}{'  abnormal' if score > detector.threshold else ''}")
-    print(f"threshold: {detector.threshold:.4f}", file=sys.stderr)
-    if to:
-        _draw_maps(detector, files, scores.maps, to)
-    end(readable)
-
-
-def _draw_maps(detector, files, maps, folder):
-    """Writes each image's heat map over the image as it is, all on one scale from 0 to the largest distance."""
-    import numpy as np
-
-    from keras_vit import plots
-    from keras_vit.utils.files import replacing
-    from keras_vit.utils.images import read_pixels
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for i, (file, heat) in enumerate(zip(files, maps)):
-        if np.isnan(heat).any():
-            continue
-        pixels = read_pixels(file, detector.model.input_shape[-1])
-        step = max(max(pixels.shape) // DRAWN, 1)
-        figure = plots.plot_maps(pixels[None, ::step, ::step], heat[None], limits=(0, np.nanmax(maps)))
-        with replacing(folder / f"{i:04}_{file.stem}.png") as temporary:
-            figure.savefig(temporary, format="png")

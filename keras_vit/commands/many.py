@@ -80,3 +80,9 @@ def shown(path):
     from keras_vit.utils import folders
 
     return folders.shown(path)
+
+
+def tiling_of(tiles, size, overlap):
+    """Returns the options of tiles that a command line has, or `None`."""
+    options = {name: value for name, value in {"size": size, "overlap": overlap}.items() if value is not None}
+    return options or (True if tiles else None)

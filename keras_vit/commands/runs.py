@@ -4,6 +4,7 @@ import sys
 from typing import Annotated, Literal
 
 from keras_vit.commands import lean
+from keras_vit.commands.many import tiling_of
 from keras_vit.commands.types import (
     Changes,
     Count,
@@ -51,7 +52,7 @@ def measure(
 
     model = trained.load_run(run)
     say(f"Measuring {model.file}, and what was exported of it")
-    options = {"tiles": _tiling(tiles, tile_size, overlap), "unknown": unknown}
+    options = {"tiles": tiling_of(tiles, tile_size, overlap), "unknown": unknown}
     measured = results.evaluate(model, split, changes=config.parse(changes), **options)
     print("\n".join(scores.lines(measured, model.task, terminal())))
 
@@ -118,7 +119,7 @@ def apply(
             f"{options}: only models that draw images, as of Generate, take this. Received: {type(model.task).__name__}"
         )
     files, bad = predictions.given(model, images), 0
-    options = {"tiles": _tiling(tiles, tile_size, overlap), "resume": resume, "json": json, "csv": csv}
+    options = {"tiles": tiling_of(tiles, tile_size, overlap), "resume": resume, "json": json, "csv": csv}
     answers = predictions.predictions(model, files, top, to, texts=text, reference=reference, **options)
     for file, answer, error in predictions.followed(answers, len(files)):
         if error and len(files) == 1:
@@ -133,12 +134,6 @@ def apply(
     if bad:
         print(f"error: {bad} of {len(files)} images cannot be read.", file=sys.stderr)
         sys.exit(1)
-
-
-def _tiling(tiles, size, overlap):
-    """Returns the options of tiles that a command line has, `None` for those of the recipe."""
-    options = {name: value for name, value in {"size": size, "overlap": overlap}.items() if value is not None}
-    return options or (True if tiles else None)
 
 
 def _draw_images(model, to, drawing, others):
@@ -220,7 +215,7 @@ def write_exports(
 
     model = trained.load_run(run, job=job)
     others = {"onnx": onnx, "openvino": openvino}
-    tiling = _tiling(tiles, tile_size, overlap)
+    tiling = tiling_of(tiles, tile_size, overlap)
     named = [{"onnx": "ONNX", "openvino": "OpenVINO's IR"}[name] for name, chosen in others.items() if chosen]
     say(f"Exporting {model.file} as {', '.join(['SavedModel, TFLite', *quantize, *named])}")
     for report in results.export(model, to, quantize=quantize, tiles=tiling, overwrite=overwrite, **others):

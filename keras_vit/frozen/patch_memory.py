@@ -12,6 +12,10 @@ from keras_vit.utils import checks
 ROWS = 4096  # remembered tokens that are compared at once
 TOP = 0.01  # share of an image's patches whose distances are averaged
 SKETCH = 128  # channels of a random projection
+JOIN = (
+    "where tiles overlap, the mean of their distances, weighted by a ramp that rises to 1 over the overlap; a picture "
+    "is continued by its last pixels to whole patches"
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_vit")
@@ -21,6 +25,7 @@ class PatchMemory(Layer):
     Args:
         tokens: Number of remembered tokens.
         threshold: Image score above which an image counts as abnormal; it is saved with the layer.
+        tiles: For images that are seen in tiles, `(height, width, overlap)` of these; it is saved with the layer.
 
     Input shape:
         `(batch, rows, columns, width)`.
@@ -31,11 +36,12 @@ class PatchMemory(Layer):
 
     gives = "distances"
 
-    def __init__(self, tokens, threshold=None, **kwargs):
+    def __init__(self, tokens, threshold=None, tiles=None, **kwargs):
         super().__init__(**{**kwargs, "trainable": False})
         checks.positive(tokens=tokens)
         self.tokens = tokens
         self.threshold = threshold
+        self.tiles = tiles
 
     def build(self, input_shape):
         shape = (self.tokens, input_shape[-1])
@@ -62,7 +68,12 @@ class PatchMemory(Layer):
             else "An image's score is the largest of its distances"
         )
         rule += ". It is abnormal if its score is above the threshold."
-        return {"threshold": self.threshold, "score": {"largest": largest, "rule": rule}}
+        facts = {"threshold": self.threshold, "score": {"largest": largest, "rule": rule}}
+        if self.tiles is None:
+            return facts
+        *size, overlap = self.tiles
+        step = [side // count for side, count in zip(size, output_shape[1:])]
+        return {**facts, "tiles": {"size": size, "overlap": overlap, "step": step, "join": JOIN}}
 
 
 def largest_of(patches):

@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_vit.inference.depth import own_aspect
 from keras_vit.models.inputs import fed
+from keras_vit.preparing.by_windows import NotReadError
 from keras_vit.runs import whole_pictures
 from keras_vit.runs.trained import Trained
 from keras_vit.tasks.clip_task import averaged_views
@@ -66,7 +67,7 @@ def outputs(trained: Trained, files: list, ids: dict, keeps: Callable | None, fi
         batch.pixels.clear()  # they may be large: nothing holds them twice
         try:
             results = dict(zip(sources, _run(passage, examples, trained.task.inputs, batch.images) if sources else ()))
-        except whole_pictures.NotReadError as error:  # of a picture, alone in its batch
+        except NotReadError as error:  # of a picture, alone in its batch
             results, batch.errors[0] = {}, error
         for i, path in enumerate(batch.images):
             if i in results and not _is_finite(results[i]):

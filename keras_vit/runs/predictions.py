@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 import keras
 
+from keras_vit.preparing.by_windows import NotReadError
 from keras_vit.runs import output_files, references, tables
 from keras_vit.runs.passage import Output, outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
 from keras_vit.runs.translated import translations
-from keras_vit.runs.whole_pictures import NotReadError, in_tiles, is_large
+from keras_vit.runs.whole_pictures import in_tiles, is_large
 from keras_vit.utils import checks, extras, progress
 from keras_vit.utils.clip_files import frame_size, is_clip
 from keras_vit.utils.files import replacing

@@ -38,16 +38,8 @@ class InTiles:
 
     def __post_init__(self):
         super().__post_init__()
-        if not isinstance(self.tiles, dict):
-            return
-        name = f"{type(self).__name__}.tiles"
-        for option, value in self.tiles.items():
-            checks.one_of(f"an option of {name}", option, tuple(DEFAULTS))
-            if option == "overlap" and not (isinstance(value, (int, float)) and 0 <= value <= MOST):
-                raise ValueError(f"{name}.overlap must be a number from 0 to {MOST}. Received: {checks.shown(value)}")
-            if option == "size" and value is not None:
-                checks.pair(f"{name}.size", value)
-        checks.positive(**{f"{name}.step": self.tiling["step"]})
+        if isinstance(self.tiles, dict):
+            check_tiling(f"{type(self).__name__}.tiles", self.tiling, self.tiles)
 
     @property
     def whole(self):
@@ -72,6 +64,24 @@ class InTiles:
         if not self.whole or self.tiling["step"] > 1:
             return {}
         return {"tiles": {**self.tiling, "step": _patch(model, tile_of(self.tiling, image_shape(model)))}}
+
+
+def check_tiling(name, tiling, given, allowed=tuple(DEFAULTS)):
+    """Raises ValueError for options of tiles that are unknown or out of range.
+
+    Args:
+        name: What they are called in messages.
+        tiling: All options, defaults included.
+        given: The options that the caller gave.
+        allowed: Names of options.
+    """
+    for option, value in given.items():
+        checks.one_of(f"an option of {name}", option, allowed)
+        if option == "overlap" and not (isinstance(value, (int, float)) and 0 <= value <= MOST):
+            raise ValueError(f"{name}.overlap must be a number from 0 to {MOST}. Received: {checks.shown(value)}")
+        if option == "size" and value is not None:
+            checks.pair(f"{name}.size", value)
+    checks.positive(**{f"{name}.step": tiling["step"]})
 
 
 def with_tiles(task, tiles):

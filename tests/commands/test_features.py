@@ -57,18 +57,6 @@ def test_probe_writes_a_classifier(pictures, index, tmp_path, capsys):
 
 
 @slow
-def test_pca_and_anomaly_draw(pictures, tmp_path, capsys):
-    command("pca", str(pictures), "--model", "mnist", "--to", str(tmp_path / "new" / "pca.png"))
-    assert keras.utils.load_img(tmp_path / "new" / "pca.png").width > 100
-    maps, saved = tmp_path / "maps", tmp_path / "detector.keras"
-    images = [str(pictures / "dark" / "0.png"), str(pictures / "light")]
-    command("anomaly", str(pictures / "dark"), *images, "--model", "mnist", "--to", str(maps), "--save", str(saved))
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.endswith("  abnormal") for line in lines[1:]] == [False] + [True] * 4
-    assert len([*maps.iterdir()]) == 5 and keras_vit.AnomalyDetector.load(saved).threshold > 0
-
-
-@slow
 def test_one_bad_file_does_not_end_the_others(pictures, index, tmp_path, capsys):
     """Each command answers for the others, names the bad one, and ends with status 1."""
     for name in ("a", "c"):
@@ -94,19 +82,6 @@ def test_one_bad_file_does_not_end_the_others(pictures, index, tmp_path, capsys)
     assert "b.png' is not a PNG" in capsys.readouterr().err
 
 
-def test_maps_are_drawn_over_the_whole_image(pictures, tmp_path, monkeypatch):
-    wide, drawn, real = np.full((20, 80, 3), 40, "uint8"), [], keras_vit.plots.plot_maps
-    wide[:, :6] = (250, 0, 0)
-    keras.utils.save_img(tmp_path / "wide.png", wide, scale=False)
-    draw = lambda *given, **more: drawn.append(given) or real(*given, **more)  # noqa: E731
-    monkeypatch.setattr(keras_vit.plots, "plot_maps", draw)
-    words = ["anomaly", str(pictures / "dark"), str(tmp_path / "wide.png")]
-    command(*words, "--model", "cifar10_mae", "--to", str(tmp_path / "maps"))
-    [(pixels, heat)] = drawn
-    np.testing.assert_array_equal(pixels, wide[None])
-    assert heat[0].max(0).argmax() == 0  # the first column of patches
-
-
 def test_embed_says_what_is_new(pictures, tmp_path, capsys):
     folder, out = shutil.copytree(pictures, tmp_path / "photos"), tmp_path / "all.npz"
     words = ["embed", str(folder), "--model", "mnist", "--to", str(out)]
@@ -123,6 +98,7 @@ def test_embed_says_what_is_new(pictures, tmp_path, capsys):
     ("words", "said"),
     [
         (["embed", "FOLDER"], "--model is missing"),
+        (["embed", "FOLDER", "--model", "mnist", "--tiles"], "embed does not see pictures in tiles"),
         (["embed", "FOLDER", "--model", "mnist", "--to", "x.npz", "--share", "1"], "`share` must be (i, n)"),
         (["embed", "FOLDER", "--model", "mnist", "--to", "x.npz", "--share", "a/b"], "`share` must be (i, n)"),
         (["nearest", "INDEX"], "At least one image file is needed"),
@@ -132,12 +108,15 @@ def test_embed_says_what_is_new(pictures, tmp_path, capsys):
         (["pca", "FOLDER"], "--model is missing"),
         (["pca", "FOLDER", "--model", "mnist", "--to", "FOLDER"], "`to` must be a file. Received: the folder"),
         (["anomaly", "FOLDER", "FOLDER", "--model", "mnist", "--save", "a.h5"], "--save must end in .keras"),
+        (["pca", "FOLDER", "--model", "mnist", "--tiles", "--to", "FOLDER/dark/0.png"], "`to` must be a folder."),
+        (["anomaly", "FOLDER", "FOLDER", "--model", "mnist", "--tile-size", "29"], "a multiple of"),
         (["anomaly", "nowhere", "FOLDER", "--model", "mnist"], "There is no image in the folder 'nowhere'"),
     ],
 )
 def test_bad_words_are_one_sentence(words, said, pictures, index, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    command(*[{"FOLDER": str(pictures), "INDEX": str(index)}.get(word, word) for word in words], status=2)
+    places = {"FOLDER": str(pictures), "INDEX": str(index), "FOLDER/dark/0.png": str(pictures / "dark" / "0.png")}
+    command(*[places.get(word, word) for word in words], status=2)
     err = capsys.readouterr().err
     assert err.startswith("error: ") and said in err and err.count("\n") == 1
     assert not [*tmp_path.iterdir()]

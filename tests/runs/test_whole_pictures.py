@@ -3,7 +3,6 @@
 import json
 import pathlib
 import re
-import types
 
 import keras
 import numpy as np
@@ -14,10 +13,9 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit import config
-from keras_vit.preparing.of_bands import of_bands
 from keras_vit.runs import predictions, results, whole_pictures
 from keras_vit.tasks.in_tiles import at_full_size, with_tiles
-from keras_vit.utils import bands, tiles
+from keras_vit.utils import tiles
 from tests import owls
 from tests.tasks.detect.test_whole_pictures import SIZE as FRAME
 from tests.tasks.detect.test_whole_pictures import detector, scene
@@ -136,25 +134,6 @@ def test_other_bands_and_depths_are_refused(segmenter, tmp_path, shape, dtype, m
     np.save(tmp_path / "a.npy", np.zeros(shape, dtype))
     with pytest.raises(ValueError, match=f"a.npy.* must have .*{message}"):
         predictions.predict(segmenter, tmp_path / "a.npy", tiles=True)
-
-
-@pytest.mark.parametrize("no_data", [None, 7, "nan"])
-def test_windows_of_bands_are_parts_of_the_whole_picture(tmp_path, no_data):
-    values = RNG.integers(100, 900, (30, 40, 4)).astype("float32" if no_data == "nan" else "uint16")
-    if no_data is not None:
-        values[3, 5] = np.nan if no_data == "nan" else no_data
-    np.save(tmp_path / "a.npy", values)
-    reading, limits = bands.Reading((4, 2), None, no_data), ((200, 100), (800, 900))
-    preparation = types.SimpleNamespace(reading=reading, range=limits, shape=(None, 8, 8, 2))
-    picture = whole_pictures.Windows(tmp_path / "a.npy", preparation)
-    whole = of_bands(tmp_path / "a.npy", reading, 2, limits)
-    assert picture.shape == whole.shape == (30, 40, 2) and whole.min() >= 100
-    for top, left in ((0, 0), (10, 20), (22, 32)):
-        np.testing.assert_array_equal(picture.read(top, left, 8, 8), whole[top : top + 8, left : left + 8])
-    if no_data == "nan":
-        preparation.reading = bands.Reading((4, 2))
-        with pytest.raises(whole_pictures.NotReadError, match="a.npy.*NaN or infinite pixels"):
-            whole_pictures.Windows(tmp_path / "a.npy", preparation).read(0, 0, 8, 8)
 
 
 def test_tasks_without_tiles_say_so():

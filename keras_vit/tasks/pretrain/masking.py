@@ -92,9 +92,9 @@ class Masking:
 
     def viewer(self, learner):
         """Returns the function from images to masked and reconstructed ones, 0..255."""
-        limits = learner.model.get_layer("rescale").limits
 
         def view(images):
+            limits = learner.model.get_layer("rescale").limits
             views = np.stack(learner.reconstruct(images), axis=1)  # (batch, 2, [frames,] height, width, channels)
             return np.clip(to_bytes(views, limits), 0, 255) if by_band(limits) else views
 
