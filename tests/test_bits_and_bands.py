@@ -18,6 +18,7 @@ from keras_vit.runs import results
 from keras_vit.runs.looking import explain
 from keras_vit.training import rundir
 from tests.commands.helpers import run as command
+from tests.marks import slow
 
 tifffile = pytest.importorskip("tifffile")
 pytest.importorskip("imagecodecs")
@@ -159,6 +160,7 @@ def test_patches_of_bands_are_compared_and_drawn(run, tmp_path, more):
     assert (tmp_path / "pca").exists()
 
 
+@slow
 def test_arrays_of_any_type_train(tmp_path):
     values, labels = made(40)
     images = values[:, :, :24, :24].transpose(0, 2, 3, 1)

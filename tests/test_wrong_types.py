@@ -14,6 +14,7 @@ import keras_vit
 from keras_vit import vit
 from keras_vit.models.options import OPTIONS, flat, nested
 from tests.arguments import LAYERS, PIXELS, TAKES, model
+from tests.marks import slow
 from tests.test_house import PUBLIC
 
 pytest.importorskip("tensorflow")
@@ -85,6 +86,7 @@ def test_functions(tmp_path, monkeypatch):
     assert not found, "\n".join(found)
 
 
+@slow
 def test_no_error_shows_the_values_of_an_array(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = []

@@ -10,7 +10,10 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.runs import unknown
+from tests.marks import slow
 from tests.runs.strangers import COLORS, picture, said
+
+pytestmark = slow  # of a fixture that trains
 
 RNG = np.random.default_rng(0)
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "looking.md"

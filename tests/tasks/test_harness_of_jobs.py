@@ -9,10 +9,11 @@ pytest.importorskip("tensorflow")
 import keras_vit
 from keras_vit.config import Augment, Data, Optim, Recipe, Restore
 from keras_vit.runs import predictions
-from tests.marks import QUICKLY, fuller
+from tests.marks import QUICKLY, fuller, slow
 from tests.tasks.harness import run_task_test
 
 
+@slow
 @fuller
 def test_several_jobs(tmp_path, monkeypatch):
     (tmp_path / "photos" / "images").mkdir(parents=True)

@@ -10,10 +10,11 @@ from keras_vit import config
 from keras_vit.config import Augment, Data, Optim, Recipe, Restore
 from keras_vit.demo.page import page
 from keras_vit.runs import looking, predictions, results
-from tests.marks import fuller
+from tests.marks import fuller, slow
 from tests.tasks.harness import run_task_test
 
 
+@slow
 @fuller
 def test_references(tmp_path, monkeypatch):
     for part in ("images", "references"):

@@ -6,13 +6,14 @@ pytest.importorskip("tensorflow")
 
 import keras_vit
 from keras_vit.config import CaptionClips, check_recipe
-from tests.marks import fuller
+from tests.marks import fuller, slow
 from tests.spoken import FRAMES, clips, recipe
 from tests.tasks.harness import run_task_test
 
 TEXT = dict(width=16, depth=1, num_heads=2)
 
 
+@slow
 @fuller
 def test_caption_clips(tmp_path, monkeypatch):
     files = clips(tmp_path / "clips")

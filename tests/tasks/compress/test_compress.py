@@ -11,7 +11,7 @@ from keras_vit.models.inputs import metadata_of
 from keras_vit.models.whole_autoencoder import SCALE, scale_of
 from keras_vit.runs import predictions
 from keras_vit.training import history
-from tests.marks import fuller
+from tests.marks import fuller, slow
 from tests.tasks.generate.test_by_texts import TASK, written
 from tests.tasks.harness import run_task_test
 
@@ -44,6 +44,7 @@ def trained(tmp_path, pictures):
     return tmp_path / "latents"
 
 
+@slow
 @fuller
 def test_compress(tmp_path, monkeypatch, pictures):
     for i, size in enumerate([(12, 9), (8, 8)]):  # of other sizes than the windows

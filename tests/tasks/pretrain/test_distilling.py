@@ -18,7 +18,7 @@ from keras_vit.tasks import Pretrain, PretrainClips
 from keras_vit.tasks.pretrain import collapse, student_teacher
 from keras_vit.training import devices, history, rundir
 from tests.checkpoints.helpers import unexpected
-from tests.marks import slow
+from tests.marks import few, slow
 from tests.tasks.harness import run_task_test
 
 TASK = Pretrain(
@@ -203,6 +203,7 @@ def test_gradient_checkpointing_changes_nothing(tmp_path, uncompiled):
     np.testing.assert_allclose(*losses, rtol=1e-4)
 
 
+@few(1)
 @pytest.mark.parametrize("centering, temperature, words", [(1.0, 0.09, "same prototypes"), (0.9, 5.0, "same share")])
 def test_a_collapse_is_said(tmp_path, monkeypatch, uncompiled, centering, temperature, words):
     """Without a center one prototype wins; without sharpening, none (section 5.3 of the paper)."""

@@ -104,6 +104,7 @@ def test_its_file_segments_any_prompts(tmp_path):
         keras_vit.segment_prompts(loaded, photos, [photos[0]])
 
 
+@slow
 def test_a_clipseg_is_trained_by_its_decoder_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
     rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from keras_vit.config import Segment
 from keras_vit.models.open_segmenter import with_pairs
 from keras_vit.utils.keras_private import sublayers
 from tests import clipsegs
-from tests.marks import slow_on_jax
+from tests.marks import slow, slow_on_jax
 from tests.towers import LENGTH, WORDS, two_towers
 
 pytestmark = pytest.mark.backend
@@ -62,6 +62,7 @@ def test_all_that_is_trained_has_a_gradient():
     assert not [path for path in still if not path.endswith("bias")]
 
 
+@slow
 def test_the_decoder_of_a_clipseg_is_trained_further(tmp_path):
     clipsegs.folder_of(tmp_path)
     model = STARTED.model(weights=str(tmp_path), image_size=clipsegs.SIDE, channels=3, name="x")
@@ -114,6 +115,7 @@ def test_weights_of_an_image_tower_alone(tmp_path):
     assert not np.array_equal(*(each.get_layer("text").get_weights()[0] for each in (model, again)))
 
 
+@slow
 def test_weights_that_do_not_fit(tmp_path):
     clipsegs.folder_of(tmp_path)
     two_towers(words=WORDS).save(tmp_path / "towers.keras")

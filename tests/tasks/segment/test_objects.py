@@ -8,7 +8,7 @@ import pytest
 from keras_vit.models.inputs import metadata_of
 from keras_vit.tasks.segment.query_learner import QueryLearner
 from keras_vit.tasks.segment.segment import Segment
-from tests.marks import EAGERLY
+from tests.marks import EAGERLY, few
 
 pytestmark = pytest.mark.backend
 RNG = np.random.default_rng(0)
@@ -39,6 +39,7 @@ def output():
     return numbers
 
 
+@few(1)
 @pytest.mark.parametrize("kind", ["instance", "panoptic"])
 def test_any_encoder_learns(kind, tmp_path):
     one = task(kind, stuff=None if kind == "instance" else ("dog",))

@@ -94,6 +94,7 @@ def refused(run, model):
             call()
 
 
+@slow
 def test_arrays_of_texts_and_of_ids(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "ALONE", devices.Place(jit_compile=False))
     asked = recipe("x", 1)
