@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import keras
 
 from keras_vit.preparing.by_windows import NotReadError
-from keras_vit.runs import output_files, references, tables
+from keras_vit.runs import output_files, references, tables, unfinished
 from keras_vit.runs.passage import Output, outputs
 from keras_vit.runs.sampled import draws_images
 from keras_vit.runs.trained import Trained, load_run
@@ -60,8 +60,9 @@ def predict(
             results; or a folder that has one of the name of each image, `STEM.png` or with another ending.
         tiles: Of `Detect` and `Segment`, whether pictures larger than the model are predicted at full size, in
             overlapping tiles; a dictionary has options, as in `Segment`. `None` for what the recipe says.
-        resume: Whether to leave out images of which all files are in `to`: an interrupted call continues. Files are
-            complete or not there. Their answers are `None`, so there can be no table.
+        resume: Whether to continue an interrupted call of the same model and options, which left `.unfinished.json` in
+            `to`: images of which all files are there are left out. Files are complete or not there. Their answers are
+            `None`, so there can be no table.
         json: JSON file for all answers, a list of dictionaries. For tasks that find objects, COCO's results with the
             image's file name as `"image_id"` and the class's name as `"category"`; `"bbox"` is x, y, width, height in
             pixels of the upright image. Segments also have an `"id"`, an `"area"` in pixels, and a `"segmentation"`,
@@ -150,7 +151,8 @@ def predictions(
     if task.of_texts:
         yield from translations(trained, files, top, paths)
         return
-    place, done = (None, ()) if to is None else _place(task, kind, files, checks.path("to", to), resume)
+    to, known = (None, None) if to is None else (checks.path("to", to), unfinished.facts(trained, texts, reference))
+    place, done = (None, ()) if to is None else _place(task, kind, files, to, known, resume)
     left = [i for i, path in enumerate(files) if path not in done]
     ids = {name: rows.take(left, 0) for name, rows in ids.items()} if done else ids
     keeps = (kind.keeps if task.clips is None else kind.keeps and frame_size) if place or paths else None
@@ -174,6 +176,8 @@ def predictions(
             if paths:
                 add(kind.entries(task, output, path, answer, source))
             yield path, answer, None
+    if place:
+        unfinished.done(to)
 
 
 def _with_done(files, done, made):
@@ -213,11 +217,11 @@ def _check_different(names, why):
         raise ValueError(f"Images must have different names, {why}. Received: two of {twice[0]!r}")
 
 
-def _place(task, kind, files, folder, resume):
+def _place(task, kind, files, folder, known, resume):
     """Returns the function from a file to the paths of what is made of it, each with the function that writes it.
 
-    And the set of the files of which all is there, with `resume`. The folder is made if necessary. Arguments are as in
-    `predict`.
+    And the set of the files of which all is there, with `resume`. The folder is made if necessary, and notes `known`,
+    see `unfinished`. Other arguments are as in `predict`.
     """
     if kind.save is None:
         name = type(task).__name__
@@ -237,17 +241,17 @@ def _place(task, kind, files, folder, resume):
     if tables.taken("to", folder) and not folder.is_dir():
         raise ValueError(f"`to` must be a folder. Received: to={str(folder)!r}")
     existing = {target for target in targets if tables.taken("to", target)}
-    if resume:
-        folder.mkdir(parents=True, exist_ok=True)
-        return place, {path for path in files if {*place(path)} <= existing}
+    if resume and existing:
+        unfinished.check(folder, known)
     blocked = [path for path in files if not {*place(path)}.isdisjoint(existing)]
-    if existing:
+    if existing and not resume:
         raise FileExistsError(
             f"{str(min(existing))!r} exists. Choose another folder, or continue what an interrupted call left: resume. "
             f"Received: to={str(folder)!r} with files of {len(blocked)} of {len(files)} images"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    return place, ()
+    unfinished.note(folder, known)
+    return place, {path for path in files if {*place(path)} <= existing}
 
 
 def given(trained, images):

@@ -105,7 +105,7 @@ def warn_if_shallow(highest, which="A 16-bit image has"):
     if 0 <= highest < 16:
         warnings.warn(
             f"{which} no value above 4095 of 65535, and is almost black to a model, which gets the upper eight bits. "
-            "If its values have 12 bits, multiply them by 16 before saving",
+            "If its values have 12 bits, train with data.value_range=(0, 4095), or multiply them by 16 before saving",
             stacklevel=3,
         )
 

@@ -12,7 +12,7 @@ from PIL import Image
 pytest.importorskip("tensorflow")
 
 import keras_vit
-from keras_vit.runs import predictions, trained
+from keras_vit.runs import predictions, trained, unfinished
 from keras_vit.runs.passage import Output
 from tests.checkpoints.formats.test_huggingface_depth import copied
 from tests.marks import slow
@@ -75,6 +75,7 @@ def segmenter(monkeypatch):
     task.result = lambda output, size: (IDS, segments)
     task.listed = lambda output, top: [("1 a", 0.5), ("1 b", 0.5)]
     run = types.SimpleNamespace(task=task, alone=False, ids_of=lambda texts, count: {})
+    monkeypatch.setattr(unfinished, "facts", lambda *call: {})
 
     def outputs(trained, files, ids, keeps, finish):
         return (Output(file, np.zeros(3), keeps(file.read_bytes()), None) for file in files)

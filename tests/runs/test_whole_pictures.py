@@ -99,13 +99,19 @@ def test_what_is_interrupted_resumes_and_a_damaged_file_is_left_out(segmenter, p
     for name in "abc":
         Image.fromarray(picture).save(tmp_path / f"{name}.png")
     files, to = [tmp_path / f"{name}.png" for name in "abc"], tmp_path / "to"
-    predictions.predict(segmenter, files[1:2], to=to, tiles=True)
+    next(predictions.predictions(segmenter, files[1:], to=to, tiles=True))  # and is stopped
     before = (to / "b.png").stat().st_mtime_ns
     with pytest.raises(FileExistsError, match="continue what an interrupted call left: resume"):
         predictions.predict(segmenter, files, to=to, tiles=True)
+    other = keras.models.clone_model(segmenter)
+    for model, tiling, what in ((other, True, "another model"), (segmenter, {"overlap": 0}, "other options")):
+        with pytest.raises(ValueError, match=f"Received: to='.*to', which has files of {what}"):
+            predictions.predict(model, files, to=to, tiles=tiling, resume=True)
     answers = predictions.predict(segmenter, files, to=to, tiles=True, resume=True)
     assert [answer is None for answer in answers] == [False, True, False]
     assert (to / "b.png").stat().st_mtime_ns == before and len(list(to.iterdir())) == 3
+    with pytest.raises(ValueError, match="which no interrupted call left"):
+        predictions.predict(segmenter, files, to=to, tiles=True, resume=True)
     for options in ({}, {"to": to, "json": tmp_path / "a.json"}):
         with pytest.raises(ValueError, match="it needs `to`, and no table"):
             predictions.predict(segmenter, files, resume=True, **options)
