@@ -146,15 +146,17 @@ def test_another_sentence_finds_other_pixels(tmp_path, monkeypatch):
     _, history = keras_vit.fit(recipe(folder, 40, 12), tmp_path / "run", verbose=0)
     assert history["val_mean_iou"][-1] > 0.8
     model = keras_vit.from_pretrained(tmp_path / "run")
-    for number in (300, 301, 302):  # of no split
+    asked, others = [], []
+    for number in range(300, 308):  # of no split
         image, masks = sentences.scene(number)
         (absent,) = {*sentences.COLORS} - {*masks}
         names = [*masks, absent]
         [found] = keras_vit.segment_prompts(model, image, [f"the {name} square" for name in names])
         for i, name in enumerate(masks):
             one, other = masks[name] == 1, masks[names[1 - i]] == 1
-            assert found[one, i].mean() > 0.7 and found[other, i].mean() < 0.2
-        assert max(found[mask == 1, 2].mean() for mask in masks.values()) < 0.2
+            asked.append(found[one, i].mean())
+            others += [found[other, i].mean(), found[one, 2].mean()]
+    assert np.mean(asked) > 0.7 and min(asked) > max(others) and np.mean(others) < 0.2
 
 
 def test_arrays():
