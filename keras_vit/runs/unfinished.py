@@ -22,7 +22,13 @@ def facts(trained, *others):
 
 
 def note(folder, known):
-    """Writes `facts` into a folder."""
+    """Writes `facts` into a folder; where the note of another call is there, one that no call continues."""
+    try:
+        known = known if _found(folder) == known else {}
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError):
+        known = {}
     with files.replacing(folder / NAME) as temporary:
         temporary.write_text(json.dumps(known), encoding="utf-8")
 
@@ -35,7 +41,7 @@ def done(folder):
 def check(folder, known):
     """Raises ValueError unless a folder was left by an interrupted call with the same `facts`."""
     try:
-        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        found = _found(folder)
     except FileNotFoundError:
         _refuse(folder, "which no interrupted call left")
     except (OSError, ValueError):
@@ -43,6 +49,10 @@ def check(folder, known):
     for name, what in ((WEIGHTS, "another model"), (OPTIONS, "other options")):
         if not isinstance(found, dict) or found.get(name) != known[name]:
             _refuse(folder, f"which has files of {what}")
+
+
+def _found(folder):
+    return json.loads((folder / NAME).read_text(encoding="utf-8"))
 
 
 def _refuse(folder, why):

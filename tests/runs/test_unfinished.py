@@ -31,3 +31,12 @@ def test_a_folder_says_of_which_call_its_files_are(tmp_path):
     assert not [*tmp_path.iterdir()]
     with pytest.raises(ValueError, match="which no interrupted call left"):
         unfinished.check(tmp_path, known)
+
+
+@pytest.mark.parametrize("left", ['{"weights": "of another"}', "{"])
+def test_two_calls_in_one_folder_are_not_continued_as_one(tmp_path, left):
+    known = unfinished.facts(trained())
+    (tmp_path / unfinished.NAME).write_text(left)
+    unfinished.note(tmp_path, known)
+    with pytest.raises(ValueError, match="which has files of another model"):
+        unfinished.check(tmp_path, known)
