@@ -99,6 +99,29 @@ def test_exports_take_the_files_numbers(run):
     np.testing.assert_allclose(outputs(beyond), model.predict(beyond, verbose=0), atol=1e-3)
 
 
+def test_bands_of_pictures_of_8_bits(tmp_path):
+    from PIL import Image
+
+    random = np.random.default_rng(0)
+    for i in range(12):
+        (tmp_path / "data" / "ab"[i % 2]).mkdir(parents=True, exist_ok=True)
+        pixels = random.integers(0, 255, (24, 24, 3), "uint8")
+        Image.fromarray(pixels).save(tmp_path / "data" / "ab"[i % 2] / f"{i}.{('png', 'jpg')[i // 6]}")
+    recipe = Recipe(
+        "bands",
+        {**MODEL, "channels": 2},
+        data=Data(source=f"folder:{tmp_path / 'data'}", batch_size=4, bands=(3, 1)),
+        optim=Optim(epochs=1, xla=False),
+    )
+    keras_vit.fit(recipe, tmp_path / "run", verbose=0)
+    trained = keras_vit.load_run(tmp_path / "run")
+    files = [tmp_path / "data/a/0.png", tmp_path / "data/b/7.jpg"]
+    want = trained.model.predict(np.stack([np.asarray(Image.open(path))[..., [2, 0]] for path in files]), verbose=0)
+    for place in ("run", "run/model.keras"):
+        rows = keras_vit.predict(tmp_path / place, files)
+        np.testing.assert_allclose([row[0][1] for row in rows], keras.ops.softmax(want).numpy().max(1), rtol=1e-4)
+
+
 def test_pictures_are_drawn(run):
     place, _ = run
     report = keras_vit.report(place / "run", place / "report.html").read_text()

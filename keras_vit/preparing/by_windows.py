@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from keras_vit.preparing.of_bands import clipped
-from keras_vit.utils import bands, checks, deep_files
+from keras_vit.utils import bands, deep_files
 from keras_vit.utils.value_range import by_band
 
 
@@ -28,9 +28,7 @@ class Windows:
         self.path = path
         self.range = preparation.range
         channels = preparation.shape[-1]
-        if self.range == checks.BYTES:
-            bands.check_eight(path)
-        bands.check_depth(path, self.range)
+        bands.check_bits(path, self.range)
         self.raster, self.pixels_of = bands.by_windows(path, preparation.reading or bands.Reading(), channels)
         self.shape = (*self.raster.shape[:2], channels)
 

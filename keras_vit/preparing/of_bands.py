@@ -20,9 +20,7 @@ def of_bands(path, reading, channels, value_range):
     Raises:
         ValueError: As `bands.read`, and for pixels outside the range.
     """
-    if value_range == checks.BYTES:
-        bands.check_eight(path)
-    bands.check_depth(path, value_range)
+    bands.check_bits(path, value_range)
     pixels = clipped(bands.read(path, reading or bands.Reading(), channels), value_range)
     try:
         checks.pixels(pixels[None], value_range=value_range)

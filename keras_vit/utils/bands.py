@@ -135,9 +135,10 @@ def by_windows(path, reading, channels=None):
             raise ValueError(f"{name!r} has NaN or infinite pixels: data.no_data='nan' masks NaN.")
         if lost.any():
             raise ValueError(f"{name!r} must have finite numbers, or NaN. Received: infinite pixels.")
-        if _states(values if unknown is None else values[~unknown], raster.no_data):
-            stated = f"{raster.no_data:g}"
-            raise ValueError(f"{name!r} has pixels of its value of no data, {stated}: data.no_data='file' masks them.")
+        stated = is_unknown(values if unknown is None else values[~unknown], FILE, raster.no_data)
+        if stated is not None and stated.any():
+            value = f"{raster.no_data:g}"
+            raise ValueError(f"{name!r} has pixels of its value of no data, {value}: data.no_data='file' masks them.")
         if unknown is not None and unknown.any():
             values = filled(values, unknown)
         return np.repeat(values, 3, axis=2) if (channels, values.shape[2]) == (3, 1) else values
@@ -154,16 +155,19 @@ def drawn(metadata, count):
     return f"Pictures show bands {names[0]}, {names[1]} and {names[2]} in red, green and blue, each in its range."
 
 
-def check_depth(path, value_range):
-    """Raises ValueError for a picture of 8 bits where a model takes numbers that these cannot be.
+def check_bits(path, value_range):
+    """Raises ValueError for a picture of more bits than a model takes, or of 8 where its numbers must have more.
 
     Args:
         path: The file.
-        value_range: The model's range, with numbers for each band; of any other range nothing is checked.
+        value_range: The model's range: 0 to 255, or numbers for each band; of any other range nothing is checked.
     """
-    if not by_band(value_range) or max(value_range[1]) <= MOST_OF_EIGHT:
-        return
-    if not deep_files.is_deep(path) or deep_files.opened(path, "bands").dtype == "uint8":
+    dtype = deep_files.opened(path, "bands").dtype if deep_files.is_deep(path) else np.dtype("uint8")
+    if value_range == checks.BYTES and dtype != "uint8":
+        raise ValueError(
+            f"{os.fsdecode(path)!r} must have 8 bits for a model of pixels from 0 to 255. Received: {dtype.name}"
+        )
+    if by_band(value_range) and max(value_range[1]) > MOST_OF_EIGHT and dtype == "uint8":
         raise ValueError(
             f"{os.fsdecode(path)!r} must have more than 8 bits for a model of numbers up to {max(value_range[1]):g}. "
             "Received: 8 bits"
@@ -181,15 +185,6 @@ def count_of(path):
 def size_of(path):
     """Returns the `(height, width)` of a picture in a file, from its header."""
     return deep_files.opened(path, "bands").shape[:2]
-
-
-def check_eight(path):
-    """Raises ValueError for a picture of more than 8 bits, whose range nobody has stated."""
-    dtype = deep_files.opened(path, "bands").dtype
-    if dtype != "uint8":
-        raise ValueError(
-            f"{os.fsdecode(path)!r} must have 8 bits for a model of pixels from 0 to 255. Received: {dtype.name}"
-        )
 
 
 def check_size(shape):
@@ -218,10 +213,6 @@ def is_unknown(values, no_data, stated):
     if math.isnan(value):
         return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
     return values == value
-
-
-def _states(values, stated):
-    return stated is not None and bool((np.isnan(values) if math.isnan(stated) else values == stated).any())
 
 
 def filled(values, unknown):

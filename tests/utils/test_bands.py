@@ -121,11 +121,11 @@ def test_what_is_said_of_pictures():
 
 
 def test_eight_bits(tmp_path):
-    bands.check_eight(tif(tmp_path / "a.tif", VALUES.astype("uint8")))
+    bands.check_bits(tif(tmp_path / "a.tif", VALUES.astype("uint8")), (0, 255))
     with pytest.raises(ValueError, match="must have 8 bits for a model of pixels from 0 to 255. Received: uint16"):
-        bands.check_eight(tif(tmp_path / "b.tif"))
+        bands.check_bits(tif(tmp_path / "b.tif"), (0, 255))
     assert bands.size_of(tmp_path / "b.tif") == (20, 30)
-    bands.check_depth(tmp_path / "b.tif", ((0, 0), (9, 60_000)))
-    bands.check_depth(tmp_path / "a.tif", (0, 60_000))
+    bands.check_bits(tmp_path / "b.tif", ((0, 0), (9, 60_000)))
+    bands.check_bits(tmp_path / "a.tif", (0, 60_000))
     with pytest.raises(ValueError, match="a.tif' must have more than 8 bits for a model of numbers up to 60000"):
-        bands.check_depth(tmp_path / "a.tif", ((0, 0), (9, 60_000)))
+        bands.check_bits(tmp_path / "a.tif", ((0, 0), (9, 60_000)))

@@ -1,7 +1,6 @@
 """Image files outside a data set, as evaluation sees them."""
 
 import functools
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from keras_vit.data import deep_source
 from keras_vit.data.augment import crops
 from keras_vit.utils import bands, deep_files
 from keras_vit.utils.images import read_pixels
+from keras_vit.utils.value_range import by_band
 
 
 class Rule(NamedTuple):
@@ -50,7 +50,7 @@ def reader(size, data=None):
     prepare, bands_of = preparation(size, data), None if data is None else deep_reader(size, data)
 
     def read(path):
-        if bands_of and os.fsdecode(path).lower().endswith(deep_files.ENDINGS):  # TIFF of 8 bits
+        if bands_of and deep_files.is_named(path):  # TIFF of 8 bits
             return bands_of(path)
         return read_pixels(path, size[2], prepare)
 
@@ -60,12 +60,12 @@ def reader(size, data=None):
 def deep_reader(size, data):
     """Returns the function from the path of a picture of bands to its pixels as the model takes them, in its range."""
     cut = _cut(tuple(size), rule_of(data), "float32")
-    reading = bands.reading_of(data)
+    reading, limits = bands.reading_of(data), bands.range_of(data)
+    known = data.value_range is None or by_band(limits)
 
     def read(path):
-        if data.value_range is None:
-            bands.check_eight(path)
-        bands.check_depth(path, bands.range_of(data))
+        if known:
+            bands.check_bits(path, limits)
         pixels = cut(deep_source.scaled(bands.read(path, reading, size[2]), data))
         return deep_source.in_units({"images": pixels}, data)["images"].numpy()
 
