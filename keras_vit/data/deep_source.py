@@ -38,7 +38,7 @@ def is_deep(source, data):
     """Returns whether the images of a source must be read as bands: by their endings, or as options ask for it."""
     if not source.files:
         return bool(options_of(data))
-    return bool(options_of(data)) or any(str(path).lower().endswith(deep_files.ENDINGS) for path in source.images)
+    return bool(options_of(data)) or any(map(deep_files.is_named, source.images))
 
 
 def of_files(source, data):
@@ -49,7 +49,7 @@ def of_files(source, data):
             `data` does not state, or are too large.
     """
     paths = list(map(str, source.images))
-    deep = [path for path in paths if path.lower().endswith(deep_files.ENDINGS)]
+    deep = [path for path in paths if deep_files.is_named(path)]
     headers = deep_inspection.headers(deep)
     counts = {}
     for path, header in zip(deep, headers):

@@ -72,7 +72,7 @@ def inspect_all(paths, by_windows=False):
 
 def _inspected_all(paths):
     """Returns the `Checked` of image files, texts; files of bands may be of any size."""
-    deep = [place for place, path in enumerate(paths) if path.lower().endswith(deep_files.ENDINGS)]
+    deep = [place for place, path in enumerate(paths) if deep_files.is_named(path)]
     if not deep:
         return Checked(*_known().look_up(paths, "checking images"))
     others = np.delete(np.arange(len(paths)), deep).tolist()

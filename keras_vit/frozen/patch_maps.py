@@ -11,7 +11,7 @@ from keras_vit.tasks.in_tiles import DEFAULTS, NotFiniteError, check_tiling, fin
 from keras_vit.utils import checks, reading
 from keras_vit.utils.feeding import run
 from keras_vit.utils.folders import shown
-from keras_vit.utils.tiles import outputs_of, rows_of, starts
+from keras_vit.utils.tiles import outputs_of, rows_of, starts, window
 from keras_vit.utils.warned import left_out
 
 OPTIONS = ("size", "overlap")
@@ -41,13 +41,7 @@ class InPatches:
     def read(self, top, left, height, width):
         """Returns the pixels of a window that is given in patches."""
         (y, x), wanted = ([n * side for n, side in zip(pair, self.patch)] for pair in ((top, left), (height, width)))
-        have = [min(side, whole - at) for side, whole, at in zip(wanted, self.picture.shape, (y, x))]
-        if hasattr(self.picture, "read"):
-            pixels = self.picture.read(y, x, *have)
-        else:
-            pixels = self.picture[y : y + have[0], x : x + have[1]]
-        missing = [(0, side - there) for side, there in zip(wanted, have)]
-        return np.pad(pixels, [*missing, (0, 0)], "edge") if np.any(missing) else pixels
+        return window(self.picture, y, x, wanted)
 
 
 class PatchMaps:

@@ -41,7 +41,7 @@ def reader(trained):
 
 def by_windows(task, path):
     """Returns whether a task reads a file by windows: what makes pictures of pictures keeps their format."""
-    return task.whole and task.gives != "image" and str(path).lower().endswith(deep_files.ENDINGS)
+    return task.whole and task.gives != "image" and deep_files.is_named(path)
 
 
 def is_large(task, path):

@@ -15,7 +15,6 @@ from keras_vit.utils.raster import NOTHING, Raster, upright
 
 NUMPY, ZIP, PNG = b"\x93NUMPY", b"PK", b"\x89PNG\r\n\x1a\n"  # first bytes of files
 ENDINGS = (".tif", ".tiff", ".npy", ".npz")
-PAGES = ("bands", "frames")
 HEADER = 2**16  # bytes of an array's header, at most
 RATIO = 1032  # what a byte of a compressed array can become
 MOST_BYTES = 2**31  # of a picture that is decoded whole
@@ -147,7 +146,7 @@ def _of_npz(path, array):
         with np.load(path, allow_pickle=False) as arrays:
             return arrays[name]
 
-    return dtype, shape, _kept_array(decoded)
+    return dtype, shape, functools.cache(decoded)
 
 
 def _header(file, most):
@@ -202,7 +201,3 @@ def _kept(path, decode):
         return pixels[top : top + height, left : left + width].copy()
 
     return window
-
-
-def _kept_array(decode):
-    return functools.cache(decode)

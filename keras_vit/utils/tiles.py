@@ -136,7 +136,7 @@ def outputs_of(function, picture, size, overlap=OVERLAP, step=None, others=None,
     if len(corners) >= MANY:
         batches = progress.counted(batches, len(corners), "tiles", after=3.0)
     for some in batches:
-        tiles = np.stack([_window(picture, y, x, size) for y, x in some])
+        tiles = np.stack([window(picture, y, x, size) for y, x in some])
         if len(some) < at_once < len(corners):  # as many each time, since another number may compile again
             tiles = np.concatenate([tiles, tiles[:1].repeat(at_once - len(some), 0)])
         found = [parts(*corner) for corner in some]
@@ -168,8 +168,8 @@ def _run(function, tiles, others):
     return function({"images": tiles, **others} if others else tiles)
 
 
-def _window(picture, y, x, size):
-    """Returns a tile of a picture; beyond its edges, its last pixels are repeated."""
+def window(picture, y, x, size):
+    """Returns a tile of a picture, an array or what has `read`; beyond its edges, its last pixels are repeated."""
     height, width = (min(tile, side - at) for tile, side, at in zip(size, picture.shape, (y, x)))
     read = getattr(picture, "read", lambda y, x, height, width: picture[y : y + height, x : x + width])
     pixels = read(y, x, height, width)

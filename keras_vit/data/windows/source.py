@@ -76,10 +76,6 @@ class Windows(Source):
         """Windows that are read of a picture in one pass over the data, on average."""
         return len(self) / max(len(self.pictures), 1)
 
-    def _filled(self, pixels, mode, **more):
-        missing = [(0, side - own) for side, own in zip(self.size[:2], pixels.shape)]
-        return np.pad(pixels, [*missing, (0, 0)], mode, **more) if np.any(missing) else pixels
-
     def _reader(self):
         """Returns a function from places of pictures and the starts of windows to a dictionary of these."""
         shelf, names = Shelf(self.open_one, self.kept), ["images", *([MASKS] if MASKS in self.targets else [])]
