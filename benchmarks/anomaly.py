@@ -72,7 +72,7 @@ def mosaic(squares):
 
 
 def in_mosaics(train, val):
-    """Returns the AUROC of mosaics of red cells against those of which one square is foreign: shrunk, and in tiles."""
+    """Returns the AUROC of mosaics of red cells against mosaics with one foreign square: shrunk, and in tiles."""
     rng, each = np.random.default_rng(0), ACROSS**2
     draw = lambda squares: [*squares[rng.choice(len(squares), each, replace=False)]]  # noqa: E731
     good, new = ([mosaic(draw(split[NORMAL])) for _ in range(MOSAICS)] for split in (train, val))

@@ -1,4 +1,4 @@
-"""Large pictures in tiles beside shrunk ones: nuclei, blood cells, street scenes, and 50,000 x 50,000 pixels.
+"""Compares tiles with shrinking: nuclei, blood cells, street scenes, and a picture of 50,000 x 50,000 pixels.
 
 python benchmarks/tiles.py nuclei blood_cells
 python benchmarks/tiles.py camvid RUN  # a run of the recipe camvid

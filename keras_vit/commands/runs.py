@@ -95,7 +95,7 @@ def apply(
         tiles: Of Segment and Detect: pictures at full size in overlapping tiles, not shrunk to the model.
         tile_size: Pixels of a picture along the longer side of a tile; those of the model's input by default.
         overlap: Share of a tile that the next one has too, 0 to 0.5; 0.25 by default.
-        resume: Leave out images whose files are in --to, as an interrupted call left it.
+        resume: Continue an interrupted call of the same model and options: images whose files are in --to are left out.
         json: File for all answers, one entry for each; for objects as COCO's results, with names of images and classes.
         csv: File for the same as a table.
     """

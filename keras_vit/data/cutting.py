@@ -23,7 +23,7 @@ def crops(pictures, task, recipe, shape):
         shape: `(height, width, channels)` of the images that the task takes.
 
     Raises:
-        ValueError: For data or targets of which there are no crops.
+        ValueError: For data or targets that have no crops.
     """
     data = recipe.data
     if data.crops_per_image is None:
@@ -119,7 +119,7 @@ def _fields(pictures):
 
 
 def _size(pictures, data, shape):
-    """Returns `(height, width, channels)` of a crop; raises ValueError for data of which there are no crops."""
+    """Returns `(height, width, channels)` of a crop; raises ValueError for data without crops."""
     if type(pictures) is not Source:
         raise ValueError(
             "data.crops_per_image is for pictures in folders and in memory, not for TFRecord files. "

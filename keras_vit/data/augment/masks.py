@@ -18,7 +18,7 @@ from keras_vit.data.readers.decoding import error_reason
 from keras_vit.utils import deep_files, images
 from keras_vit.utils.instance_maps import NONE, PER_CLASS
 
-RASTERS = (".tif", ".tiff", ".npy")  # endings of masks of which windows can be read
+RASTERS = (".tif", ".tiff", ".npy")  # endings of masks that are read by windows
 RULES = 1  # raise it when a file of the same bytes may be judged otherwise, or a field means something else
 FIELDS = (("digest", "u1", (DIGEST,)), ("shape", "u4", (2,)), ("counts", "u4", (256,)))
 
@@ -96,7 +96,7 @@ def _mask(record):
 
 
 def is_raster(path):
-    """Returns whether a path ends like that of a mask of which windows can be read: a TIFF or an array."""
+    """Returns whether a path is that of a mask that is read by windows: a TIFF or an array."""
     return str(path).lower().endswith(RASTERS)
 
 
@@ -108,7 +108,7 @@ def values_of(path):
 
 
 def _inspect_raster(path):
-    """Returns a tuple of `FIELDS` for a mask of which windows are read, or a `Mask` with what is wrong with it."""
+    """Returns a tuple of `FIELDS` for a mask that is read by windows, or a `Mask` with what is wrong with it."""
     try:
         raster = deep_files.opened(path, labels=True)
         height, width, bands = raster.shape
